@@ -1,0 +1,15 @@
+//! What can be done: names, paths, effects and the rights to them.
+//!
+//! Everything here is checked on construction, so the rooms above never meet an invalid name or a path that leaves its
+//! root. Knows nothing about sessions, policy, files on disk or plugins; holds no state. Tested by tables beside the
+//! code.
+
+mod effect;
+mod grant;
+mod names;
+mod path;
+
+pub use effect::{CommandLine, Effect, KvScope, NetRequest};
+pub use grant::{Grant, GrantClass, GrantSet, HostPattern, RunPattern, Tier};
+pub use names::{CommandName, NameError, PanelName, PluginId, SecretName, ServerName, ToolName};
+pub use path::{PathError, PathGlob, PathScope, Root, RootId, Roots, WorkspacePath};

@@ -1,0 +1,159 @@
+//! What a tool, a plugin or a person's click would do to the world.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{PathScope, PluginId, SecretName, ServerName, ToolName, WorkspacePath};
+
+/// One effect. Closed: a new kind of effect must be judged everywhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Read files, or list folders.
+    Read(PathScope),
+    /// Create files and folders, or change what is in them.
+    Write(PathScope),
+    /// Remove files or folders.
+    Delete(PathScope),
+    /// Give a file or folder another path.
+    Move {
+        /// Where it is.
+        from: WorkspacePath,
+        /// Where it goes.
+        to: WorkspacePath,
+    },
+    /// Run a program.
+    Run(CommandLine),
+    /// Send a request to the network.
+    Fetch(NetRequest),
+    /// Have a secret put into a request.
+    UseSecret(SecretName),
+    /// Call a plugin's tool. What the guest then does is judged again, import by import.
+    CallPlugin(PluginId, ToolName),
+    /// Call an MCP server's tool.
+    CallServer {
+        /// The server.
+        server: ServerName,
+        /// Its tool.
+        tool: ToolName,
+        /// What the server says of it (`readOnlyHint`).
+        read_only: bool,
+    },
+    /// Read what was said in the session.
+    ReadSession,
+    /// Use the plugin's own storage.
+    Kv(KvScope),
+    /// Add to the system prompt.
+    Prompt,
+}
+
+/// A program and its arguments, without a shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandLine {
+    /// The program as it was asked for.
+    pub program: String,
+    /// Its arguments, one by one.
+    pub arguments: Vec<String>,
+}
+
+/// A request to the network, before anything was resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetRequest {
+    /// `http` or `https`.
+    pub scheme: String,
+    /// Lower-case host name or address.
+    pub host: String,
+    /// The port, the scheme's own where none was written.
+    pub port: u16,
+    /// The path, starting with `/`.
+    pub path: String,
+}
+
+/// Who shares a stored value: one session, one project, or all that this user does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KvScope {
+    /// One session.
+    Session,
+    /// All sessions with the same `cwd`.
+    Project,
+    /// All sessions of this user.
+    User,
+}
+
+impl Effect {
+    /// The class in a word, as settings and refusals name it.
+    pub fn class(&self) -> &'static str {
+        match self {
+            Self::Read(_) => "read",
+            Self::Write(_) => "write",
+            Self::Delete(_) => "delete",
+            Self::Move { .. } => "move",
+            Self::Run(_) => "run",
+            Self::Fetch(_) => "fetch",
+            Self::UseSecret(_) => "secret",
+            Self::CallPlugin(..) => "plugin",
+            Self::CallServer { .. } => "server",
+            Self::ReadSession => "session",
+            Self::Kv(_) => "kv",
+            Self::Prompt => "prompt",
+        }
+    }
+
+    /// What exactly: a path, a command line, a URL; empty where the class says all.
+    pub fn key(&self) -> String {
+        match self {
+            Self::Read(scope) | Self::Write(scope) | Self::Delete(scope) => scope.glob.to_string(),
+            Self::Move { from, to } => format!("{from} -> {to}"),
+            Self::Run(line) => line.to_string(),
+            Self::Fetch(request) => request.to_string(),
+            Self::UseSecret(name) => name.to_string(),
+            Self::CallPlugin(plugin, tool) => format!("{plugin} {tool}"),
+            Self::CallServer { server, tool, .. } => format!("{server} {tool}"),
+            Self::Kv(KvScope::Session) => "session".to_owned(),
+            Self::Kv(KvScope::Project) => "project".to_owned(),
+            Self::Kv(KvScope::User) => "user".to_owned(),
+            Self::ReadSession | Self::Prompt => String::new(),
+        }
+    }
+
+    /// Whether a right to `self` is a right to `other`.
+    pub fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Read(outer), Self::Read(inner))
+            | (Self::Write(outer), Self::Write(inner))
+            | (Self::Delete(outer), Self::Delete(inner)) => outer.covers(inner),
+            (outer, inner) => outer == inner,
+        }
+    }
+
+    /// Whether it leaves everything as it is.
+    pub fn is_read(&self) -> bool {
+        matches!(self, Self::Read(_) | Self::ReadSession)
+    }
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = self.key();
+        if key.is_empty() { f.write_str(self.class()) } else { write!(f, "{} `{key}`", self.class()) }
+    }
+}
+
+impl fmt::Display for CommandLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.program)?;
+        for argument in &self.arguments {
+            let plain = !argument.is_empty()
+                && argument.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@+%".contains(c));
+            if plain { write!(f, " {argument}")? } else { write!(f, " {argument:?}")? }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for NetRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}:{}{}", self.scheme, self.host, self.port, self.path)
+    }
+}

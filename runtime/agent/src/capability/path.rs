@@ -1,0 +1,419 @@
+//! Paths that cannot leave a root, and patterns over them.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use globset::{GlobBuilder, GlobMatcher};
+use serde::{Deserialize, Serialize};
+
+/// The place of a root in its session: 0 is the session's `cwd`, the others its `additionalDirectories`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RootId(pub u16);
+
+/// Why a text is not a path inside a root, or not a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// `..` leads above the root.
+    #[error("`{0}` leaves the workspace")]
+    Leaves(String),
+    /// An absolute path under none of the roots.
+    #[error("`{0}` is not under any of the session's folders")]
+    OutsideRoots(String),
+    /// NUL, a backslash, a drive letter: not spelled as a workspace path.
+    #[error("`{0}` is not a valid path: use `/` between names, without NUL or drive letters")]
+    Malformed(String),
+    /// A glob that cannot be parsed.
+    #[error("`{0}` is not a valid path pattern: {1}")]
+    Pattern(String, String),
+}
+
+/// A path in a root: relative, normalized, `/` between names, without `.` and `..`; empty for the root itself.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct WorkspacePath {
+    root: RootId,
+    path: Arc<str>,
+}
+
+impl WorkspacePath {
+    /// Normalizes `relative` and checks that it stays in the root.
+    pub fn new(root: RootId, relative: &str) -> Result<Self, PathError> {
+        let starts_with_drive = relative.as_bytes().get(1) == Some(&b':')
+            && relative.starts_with(|c: char| c.is_ascii_alphabetic());
+        if relative.contains(['\0', '\\']) || starts_with_drive {
+            return Err(PathError::Malformed(shown(relative)));
+        }
+        if relative.starts_with('/') {
+            return Err(PathError::OutsideRoots(shown(relative)));
+        }
+        let mut names: Vec<&str> = Vec::new();
+        for name in relative.split('/') {
+            match name {
+                "" | "." => {}
+                ".." => {
+                    names.pop().ok_or_else(|| PathError::Leaves(shown(relative)))?;
+                }
+                name => names.push(name),
+            }
+        }
+        Ok(Self { root, path: names.join("/").into() })
+    }
+
+    /// The root itself.
+    pub fn root_of(root: RootId) -> Self {
+        Self { root, path: "".into() }
+    }
+
+    /// Which root it lies in.
+    pub fn root(&self) -> RootId {
+        self.root
+    }
+
+    /// The normalized relative path; empty for the root itself.
+    pub fn as_str(&self) -> &str {
+        &self.path
+    }
+
+    /// The last name; empty for the root itself.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or("")
+    }
+
+    /// The folder it lies in; none for the root itself.
+    pub fn parent(&self) -> Option<Self> {
+        if self.path.is_empty() {
+            return None;
+        }
+        let parent = self.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        Some(Self { root: self.root, path: parent.into() })
+    }
+
+    /// `relative` below this one.
+    pub fn join(&self, relative: &str) -> Result<Self, PathError> {
+        if relative.starts_with('/') {
+            return Err(PathError::OutsideRoots(shown(relative)));
+        }
+        Self::new(self.root, &format!("{}/{relative}", self.path).trim_start_matches('/'))
+    }
+
+    /// Exactly this path, as a scope.
+    pub fn scope(&self) -> PathScope {
+        PathScope { root: self.root, glob: PathGlob::exact(&self.path) }
+    }
+
+    /// This path and all below it, as a scope.
+    pub fn subtree(&self) -> PathScope {
+        PathScope { root: self.root, glob: PathGlob::subtree(&self.path) }
+    }
+}
+
+impl fmt::Display for WorkspacePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.path.is_empty() { "." } else { &self.path })
+    }
+}
+
+/// A set of relative paths.
+#[derive(Debug, Clone)]
+pub struct PathGlob {
+    text: Arc<str>,
+    form: Form,
+}
+
+#[derive(Debug, Clone)]
+enum Form {
+    Exact,
+    /// The folder before `/**`; empty for everything.
+    Subtree(Arc<str>),
+    Pattern(GlobMatcher),
+}
+
+impl PathGlob {
+    /// One path, taken literally.
+    pub fn exact(path: &str) -> Self {
+        Self { text: path.into(), form: Form::Exact }
+    }
+
+    /// A folder, itself included, and all below it; `""` is everything.
+    pub fn subtree(folder: &str) -> Self {
+        let text = if folder.is_empty() { "**".into() } else { format!("{folder}/**") };
+        Self { text: text.into(), form: Form::Subtree(folder.into()) }
+    }
+
+    /// Parses a pattern: a plain path, `folder/**`, or a glob in which `*` stays in one name and `**` spans folders.
+    pub fn parse(pattern: &str) -> Result<Self, PathError> {
+        if pattern == "**" {
+            return Ok(Self::subtree(""));
+        }
+        if pattern.contains(['\\', '\0']) {
+            return Err(PathError::Malformed(shown(pattern)));
+        }
+        let special = |text: &str| text.contains(['*', '?', '[', '{']);
+        if let Some(folder) = pattern.strip_suffix("/**").filter(|folder| !special(folder)) {
+            let folder = WorkspacePath::new(RootId(0), folder)?;
+            return Ok(Self::subtree(folder.as_str()));
+        }
+        if !special(pattern) {
+            let path = WorkspacePath::new(RootId(0), pattern)?;
+            return Ok(Self::exact(path.as_str()));
+        }
+        if pattern.starts_with('/') || pattern.split('/').any(|name| name == "..") {
+            return Err(PathError::Leaves(shown(pattern)));
+        }
+        let glob = GlobBuilder::new(pattern)
+            .literal_separator(true)
+            .build()
+            .map_err(|error| PathError::Pattern(shown(pattern), error.kind().to_string()))?;
+        Ok(Self { text: pattern.into(), form: Form::Pattern(glob.compile_matcher()) })
+    }
+
+    /// The pattern as it is written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the relative, normalized `path` belongs to the set.
+    pub fn matches(&self, path: &str) -> bool {
+        match &self.form {
+            Form::Exact => *self.text == *path,
+            Form::Subtree(folder) => below(folder, path),
+            Form::Pattern(matcher) => matcher.is_match(path),
+        }
+    }
+
+    /// Whether every path of `other` surely belongs to this set too. A pattern covers only single paths and itself.
+    pub fn covers(&self, other: &Self) -> bool {
+        match &other.form {
+            Form::Exact => self.matches(&other.text),
+            Form::Subtree(inner) => matches!(&self.form, Form::Subtree(outer) if below(outer, inner)),
+            Form::Pattern(_) => {
+                *self.text == *other.text || matches!(&self.form, Form::Subtree(outer) if outer.is_empty())
+            }
+        }
+    }
+
+    /// The folder of a `folder/**` pattern (empty for everything), or the path of a plain one: what can be opened to
+    /// reach all that it names.
+    pub fn base(&self) -> &str {
+        match &self.form {
+            Form::Exact => &self.text,
+            Form::Subtree(folder) => folder,
+            Form::Pattern(_) => {
+                let fixed = self.text.split(['*', '?', '[', '{']).next().unwrap_or("");
+                fixed.rsplit_once('/').map_or("", |(folder, _)| folder)
+            }
+        }
+    }
+
+    /// Whether it is a folder and all below it.
+    pub fn is_subtree(&self) -> bool {
+        matches!(self.form, Form::Subtree(_))
+    }
+}
+
+impl PartialEq for PathGlob {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for PathGlob {}
+
+impl fmt::Display for PathGlob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.text.is_empty() { "." } else { &self.text })
+    }
+}
+
+fn below(folder: &str, path: &str) -> bool {
+    folder.is_empty()
+        || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Paths of one root: one path, or many by a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathScope {
+    /// The root they lie in.
+    pub root: RootId,
+    /// Which of its paths.
+    pub glob: PathGlob,
+}
+
+impl PathScope {
+    /// Whether every path of `other` surely belongs to this scope too.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.root == other.root && self.glob.covers(&other.glob)
+    }
+}
+
+/// One of a session's folders.
+#[derive(Debug, Clone)]
+pub struct Root {
+    /// Its place in the session.
+    pub id: RootId,
+    /// Absolute, in the client's spelling: this one is reported back.
+    pub path: PathBuf,
+    /// Absolute, without links: recognised on input as well.
+    pub canonical: PathBuf,
+}
+
+/// The session's folders, and the translation between their paths and the workspace's.
+#[derive(Debug, Clone)]
+pub struct Roots(Arc<[Root]>);
+
+impl Roots {
+    /// `roots[0]` is the session's `cwd`; ids are given by place.
+    pub fn new(folders: impl IntoIterator<Item = (PathBuf, PathBuf)>) -> Self {
+        let numbered = (0u16..).zip(folders);
+        Self(numbered.map(|(id, (path, canonical))| Root { id: RootId(id), path, canonical }).collect())
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Root> {
+        self.0.iter()
+    }
+
+    /// The root with that id.
+    pub fn get(&self, id: RootId) -> Option<&Root> {
+        self.0.get(usize::from(id.0))
+    }
+
+    /// Reads a path as a person or a model writes it: absolute under one of the roots, or relative to the first.
+    pub fn resolve(&self, text: &str) -> Result<WorkspacePath, PathError> {
+        if text.contains('\0') {
+            return Err(PathError::Malformed(shown(text)));
+        }
+        let path = Path::new(text);
+        if !path.is_absolute() {
+            return WorkspacePath::new(RootId(0), text);
+        }
+        let longest = self
+            .iter()
+            .flat_map(|root| [(root.id, &root.path), (root.id, &root.canonical)])
+            .filter_map(|(id, folder)| Some((id, folder.as_os_str().len(), path.strip_prefix(folder).ok()?)))
+            .max_by_key(|(_, length, _)| *length);
+        let Some((id, _, relative)) = longest else {
+            return Err(PathError::OutsideRoots(shown(text)));
+        };
+        let relative = relative.to_str().ok_or_else(|| PathError::Malformed(shown(text)))?;
+        WorkspacePath::new(id, relative)
+    }
+
+    /// The absolute path in the client's spelling, for locations and diffs.
+    pub fn display(&self, path: &WorkspacePath) -> String {
+        let Some(root) = self.get(path.root()) else { return path.to_string() };
+        if path.as_str().is_empty() {
+            return root.path.display().to_string();
+        }
+        root.path.join(path.as_str()).display().to_string()
+    }
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(200).flat_map(char::escape_debug).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn path(text: &str) -> Result<String, PathError> {
+        WorkspacePath::new(RootId(0), text).map(|path| path.as_str().to_owned())
+    }
+
+    #[test]
+    fn paths_are_normalized_and_contained() {
+        for (text, normal) in [
+            ("a/b", "a/b"),
+            ("./a//b/", "a/b"),
+            ("a/../b", "b"),
+            ("", ""),
+            (".", ""),
+            ("a/..", ""),
+            ("...", "..."),
+        ] {
+            assert_eq!(path(text).as_deref(), Ok(normal), "{text}");
+        }
+        for bad in ["..", "a:b", "../x", "a/../../x", "/etc/passwd", "C:/x", "C:\\x", "\\\\host\\x", "a\0b", "//x"] {
+            assert!(path(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn patterns_match_and_cover() {
+        let parse = |text| PathGlob::parse(text).unwrap();
+        for (pattern, yes, no) in [
+            ("**", vec!["", "a", "a/b"], vec![]),
+            ("src/**", vec!["src", "src/a/b.rs"], vec!["srcs", "a/src"]),
+            ("src/*.rs", vec!["src/a.rs"], vec!["src/a/b.rs", "src/a.txt"]),
+            ("**/*.pem", vec!["a.pem", "x/y.pem"], vec!["a.pem.txt"]),
+            ("notes", vec!["notes"], vec!["notes/a"]),
+        ] {
+            for text in yes {
+                assert!(parse(pattern).matches(text), "{pattern} {text}");
+            }
+            for text in no {
+                assert!(!parse(pattern).matches(text), "{pattern} {text}");
+            }
+        }
+        for (outer, inner, covered) in [
+            ("**", "a/**", true),
+            ("**", "**/*.rs", true),
+            ("a/**", "a/b/**", true),
+            ("a/**", "a", true),
+            ("a/**", "ab/**", false),
+            ("a/b/**", "a/**", false),
+            ("a", "a/**", false),
+            ("*.rs", "*.rs", true),
+            ("src/**", "**/*.rs", false),
+        ] {
+            assert_eq!(parse(outer).covers(&parse(inner)), covered, "{outer} {inner}");
+        }
+        for bad in ["../**", "/etc/**", "a/../../*", "[", "a\\b"] {
+            assert!(PathGlob::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn roots_read_absolute_paths_in_both_spellings() {
+        let roots = Roots::new([
+            (PathBuf::from("/link/proj"), PathBuf::from("/real/proj")),
+            (PathBuf::from("/link/proj/sub"), PathBuf::from("/real/proj/sub")),
+        ]);
+        for (text, root, relative) in [
+            ("src/a.rs", 0, "src/a.rs"),
+            ("/link/proj/src/a.rs", 0, "src/a.rs"),
+            ("/real/proj/src/a.rs", 0, "src/a.rs"),
+            ("/real/proj/sub/a.rs", 1, "a.rs"),
+            ("/link/proj", 0, ""),
+        ] {
+            let path = roots.resolve(text).unwrap();
+            assert_eq!((path.root().0, path.as_str()), (root, relative), "{text}");
+        }
+        for bad in ["/etc/passwd", "/link/project/x", "/link/proj/../other/x", "../x", "/link/proj/../../etc"] {
+            assert!(roots.resolve(bad).is_err(), "{bad}");
+        }
+        let shown = roots.display(&roots.resolve("/real/proj/src/a.rs").unwrap());
+        assert_eq!(shown, "/link/proj/src/a.rs");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_a_path_that_leaves(text in "[a./\\\\:\0]{0,24}") {
+            if let Ok(path) = path(&text) {
+                prop_assert!(!path.starts_with('/'));
+                prop_assert!(path.split('/').all(|name| name != ".." && name != "."));
+            }
+        }
+
+        #[test]
+        fn what_a_pattern_covers_it_matches(outer in "([ab*]/?){1,4}", inner in "([ab]/?){1,4}") {
+            if let (Ok(outer), Ok(inner)) = (PathGlob::parse(&outer), PathGlob::parse(&inner))
+                && outer.covers(&inner) {
+                prop_assert!(outer.matches(inner.as_str()));
+            }
+        }
+    }
+}

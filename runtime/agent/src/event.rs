@@ -1,0 +1,213 @@
+//! All that happens in a session, as one closed list.
+//!
+//! The journal keeps these, clients are told of them, and the model's context is made from them: one record, three
+//! readers. Together with what they carry they are the only serializable types of this crate; [`FORMAT`] names their
+//! shape.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::capability::PanelName;
+use crate::model::ToolKind;
+use crate::policy::Mode;
+use crate::transcript::{Location, MessageId, Part, PlanEntry, StopReason, ToolCall, ToolCallId, ToolContent, Usage};
+
+/// The version of the events' shape in the journal. Raised with every change that older readers would not understand.
+pub const FORMAT: u32 = 1;
+
+/// Takes what happens, in order. Tools and plugins tell a session of progress through it.
+pub trait EventSink: Send + Sync {
+    /// Takes one event; never waits.
+    fn emit(&self, event: SessionEvent);
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum SessionEvent {
+    /// The person said something; begins a turn.
+    UserMessage {
+        /// Its id.
+        id: MessageId,
+        /// What was said.
+        parts: Vec<Part>,
+    },
+    /// More of the assistant's text. Pieces with one id are one message.
+    AgentText {
+        /// The message's id.
+        id: MessageId,
+        /// The next piece.
+        text: String,
+        /// From the runtime or a command, not from the model: kept and shown, but not sent to the model.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        local: bool,
+    },
+    /// More of the model's thinking.
+    AgentThought {
+        /// The message's id.
+        id: MessageId,
+        /// The next piece.
+        text: String,
+        /// The provider's signature, in a last piece of its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signature: Option<String>,
+    },
+    /// A tool is to be called.
+    ToolCallStarted {
+        /// The message it belongs to.
+        message: MessageId,
+        /// What the model asked for.
+        call: ToolCall,
+        /// One line for people.
+        title: String,
+        /// The icon.
+        kind: ToolKind,
+        /// Files it will touch.
+        locations: Vec<Location>,
+        /// Called by a person's command and not by the model: not sent to the model.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        local: bool,
+    },
+    /// A tool call went on.
+    ToolCallUpdated(ToolCallUpdate),
+    /// The plan, whole.
+    Plan {
+        /// Its steps.
+        entries: Vec<PlanEntry>,
+    },
+    /// What a model request has cost.
+    Usage(Usage),
+    /// The session has a title.
+    Title {
+        /// One line.
+        title: String,
+    },
+    /// The session's mode changed.
+    ModeChanged {
+        /// The new one.
+        mode: Mode,
+    },
+    /// The session's slash commands changed.
+    CommandsChanged {
+        /// All of them.
+        commands: Vec<CommandInfo>,
+    },
+    /// A panel would now look different.
+    PanelChanged {
+        /// Which.
+        panel: PanelName,
+    },
+    /// The turn is over.
+    TurnEnded {
+        /// How it ended.
+        end: TurnEnd,
+    },
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnEnd {
+    /// Well.
+    Stopped(StopReason),
+    /// With an error, in a sentence.
+    Failed(String),
+}
+
+/// What is new about a tool call; fields that are none stay as they were.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCallUpdate {
+    /// Which call.
+    pub id: ToolCallId,
+    /// How far it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<ToolCallStatus>,
+    /// Another title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// All content that it has now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Vec<ToolContent>>,
+    /// All locations that it has now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locations: Option<Vec<Location>>,
+    /// The outcome for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured: Option<Value>,
+    /// What the model is shown, once the call is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_model: Option<String>,
+}
+
+impl ToolCallUpdate {
+    /// An update of `id` that changes nothing yet.
+    pub fn of(id: ToolCallId) -> Self {
+        Self { id, status: None, title: None, content: None, locations: None, structured: None, for_model: None }
+    }
+}
+
+/// How far a tool call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolCallStatus {
+    /// Not allowed yet.
+    Pending,
+    /// Running.
+    InProgress,
+    /// Done.
+    Completed,
+    /// Refused, failed or cancelled.
+    Failed,
+}
+
+/// A slash command as it is announced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandInfo {
+    /// Without the slash.
+    pub name: String,
+    /// One line.
+    pub description: String,
+    /// What to type after the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl SessionEvent {
+    /// Whether the journal keeps it. What only describes the moment is not kept.
+    pub fn is_kept(&self) -> bool {
+        match self {
+            Self::UserMessage { .. }
+            | Self::AgentText { .. }
+            | Self::AgentThought { .. }
+            | Self::ToolCallStarted { .. }
+            | Self::ToolCallUpdated(_)
+            | Self::Plan { .. }
+            | Self::Usage(_)
+            | Self::Title { .. }
+            | Self::ModeChanged { .. }
+            | Self::TurnEnded { .. } => true,
+            Self::CommandsChanged { .. } | Self::PanelChanged { .. } => false,
+        }
+    }
+
+    /// Joins `next` to this event where both are pieces of one text and the whole stays within `most` bytes; else
+    /// gives it back.
+    pub fn join(&mut self, next: Self, most: usize) -> Option<Self> {
+        match (self, next) {
+            (Self::AgentText { id, text, local }, Self::AgentText { id: next_id, text: more, local: next_local })
+                if *id == next_id && *local == next_local && text.len() + more.len() <= most =>
+            {
+                text.push_str(&more);
+                None
+            }
+            (
+                Self::AgentThought { id, text, signature: None },
+                Self::AgentThought { id: next_id, text: more, signature: None },
+            ) if *id == next_id && text.len() + more.len() <= most => {
+                text.push_str(&more);
+                None
+            }
+            (_, next) => Some(next),
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! The gate: the only maker of [`Permit`]s.
+//!
+//! Native tools, plugin imports, panel actions and slash commands all come here with what they want to do; the gate
+//! judges by the policy, asks the person where the policy says so, and hands out a permit or a readable refusal. Every
+//! decision is audited. Knows nothing about how a person is asked or where grants are kept: those are ports.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+
+use crate::capability::{CommandName, Effect, GrantSet, PanelName, PluginId, ToolName};
+use crate::policy::{Decision, Mode, Policy, Rule};
+use crate::transcript::{ToolCallId, ToolContent};
+
+/// On whose behalf something is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The model called a tool.
+    Model {
+        /// Its call.
+        call: ToolCallId,
+        /// The tool.
+        tool: ToolName,
+    },
+    /// A plugin's code asks, inside a call.
+    Plugin {
+        /// The plugin.
+        plugin: PluginId,
+        /// The tool call that it runs in; none in a panel or a command.
+        call: Option<ToolCallId>,
+    },
+    /// A person clicked in a panel.
+    Panel(PanelName),
+    /// A person typed a slash command.
+    Command(CommandName),
+}
+
+impl Origin {
+    /// Whose name a remembered answer is kept under: the tool, the plugin, the panel or the command.
+    pub fn subject(&self) -> String {
+        match self {
+            Self::Model { tool, .. } => format!("tool {tool}"),
+            Self::Plugin { plugin, .. } => format!("plugin {plugin}"),
+            Self::Panel(panel) => format!("panel {panel}"),
+            Self::Command(command) => format!("command /{command}"),
+        }
+    }
+
+    /// The tool call that it belongs to.
+    pub fn call(&self) -> Option<&ToolCallId> {
+        match self {
+            Self::Model { call, .. } => Some(call),
+            Self::Plugin { call, .. } => call.as_ref(),
+            Self::Panel(_) | Self::Command(_) => None,
+        }
+    }
+}
+
+/// Proof that effects were allowed. Only [`Gate::authorize`] makes one.
+#[derive(Debug)]
+pub struct Permit {
+    origin: Origin,
+    effects: Vec<Effect>,
+}
+
+impl Permit {
+    /// Whether the permit allows `effect`.
+    pub fn covers(&self, effect: &Effect) -> bool {
+        self.effects.iter().any(|allowed| allowed.covers(effect))
+    }
+
+    /// On whose behalf.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+}
+
+/// A question to the person, written by the runtime.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// The tool call that it is about; none outside of one.
+    pub call: Option<ToolCallId>,
+    /// Who wants it: `tool write_file`, `plugin aar:notes`.
+    pub subject: String,
+    /// One line: who wants to do what.
+    pub title: String,
+    /// Each effect in words.
+    pub effects: Vec<String>,
+    /// The classes of the effects, for the icon.
+    pub classes: Vec<&'static str>,
+    /// What the effect would change, where that can be shown.
+    pub content: Vec<ToolContent>,
+    /// The exact arguments.
+    pub raw: Option<Value>,
+    /// Whether `always` may be offered: never for programs.
+    pub may_remember: bool,
+}
+
+/// What the person answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Approval {
+    /// Yes, this time.
+    AllowOnce,
+    /// Yes, and do not ask again.
+    AllowAlways,
+    /// No, this time.
+    RejectOnce,
+    /// No, and do not ask again.
+    RejectAlways,
+    /// The question went away without an answer.
+    Cancelled,
+    /// There is nobody to ask.
+    NoChannel,
+}
+
+/// Asks the person.
+pub trait Approver: Send + Sync {
+    /// Asks and waits. Dropping the future withdraws the question.
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, Approval>;
+}
+
+/// What was granted and remembered.
+pub trait GrantBook: Send + Sync {
+    /// The rights of a plugin; none where it is not known.
+    fn grants(&self, plugin: &PluginId) -> Option<GrantSet>;
+    /// A remembered answer: yes or no.
+    fn remembered(&self, subject: &str, effect: &Effect) -> Option<bool>;
+    /// Remembers an answer for this project.
+    fn remember(&self, subject: &str, effect: &Effect, allowed: bool);
+}
+
+/// Keeps a line for every decision.
+pub trait AuditSink: Send + Sync {
+    /// Keeps it.
+    fn record(&self, entry: AuditEntry<'_>);
+}
+
+/// One decision.
+#[derive(Debug)]
+pub struct AuditEntry<'a> {
+    /// On whose behalf.
+    pub origin: &'a Origin,
+    /// What.
+    pub effect: &'a Effect,
+    /// Whether it may happen.
+    pub allowed: bool,
+    /// Who decided: `policy`, `remembered`, `person`, `no-channel`, or the rule that refused.
+    pub by: &'a str,
+}
+
+/// A denial, as a value that guests, the model and people can read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("denied: {class} `{key}`: {reason}")]
+pub struct Refusal {
+    /// The effect's class.
+    pub class: &'static str,
+    /// What exactly.
+    pub key: String,
+    /// Why, in words.
+    pub reason: String,
+    /// How it could be allowed.
+    pub hint: String,
+    /// The person let the question go (the turn was cancelled), rather than refusing.
+    pub cancelled: bool,
+}
+
+/// The session's mode, shared by the gate and the session.
+#[derive(Debug, Clone, Default)]
+pub struct SharedMode(Arc<AtomicU8>);
+
+impl SharedMode {
+    /// Starts in `mode`.
+    pub fn new(mode: Mode) -> Self {
+        let shared = Self::default();
+        shared.set(mode);
+        shared
+    }
+
+    /// The mode now.
+    pub fn get(&self) -> Mode {
+        Mode::ALL.get(usize::from(self.0.load(Ordering::Acquire))).copied().unwrap_or_default()
+    }
+
+    /// Changes the mode; holds from the next decision on.
+    pub fn set(&self, mode: Mode) {
+        let index = Mode::ALL.iter().position(|known| *known == mode).unwrap_or(0);
+        self.0.store(u8::try_from(index).unwrap_or(0), Ordering::Release);
+    }
+}
+
+/// What a question may show beside the effects.
+#[derive(Debug, Clone, Default)]
+pub struct Exhibit {
+    /// What would change.
+    pub content: Vec<ToolContent>,
+    /// The exact arguments.
+    pub raw: Option<Value>,
+}
+
+/// The gate of one session.
+pub struct Gate {
+    policy: Arc<Policy>,
+    mode: SharedMode,
+    approver: Arc<dyn Approver>,
+    book: Arc<dyn GrantBook>,
+    audit: Arc<dyn AuditSink>,
+}
+
+impl Gate {
+    /// A gate that judges by `policy` in `mode`, asks `approver`, and keeps to `book`.
+    pub fn new(
+        policy: Arc<Policy>,
+        mode: SharedMode,
+        approver: Arc<dyn Approver>,
+        book: Arc<dyn GrantBook>,
+        audit: Arc<dyn AuditSink>,
+    ) -> Self {
+        Self { policy, mode, approver, book, audit }
+    }
+
+    /// The session's mode.
+    pub fn mode(&self) -> &SharedMode {
+        &self.mode
+    }
+
+    /// Decides on all `effects` together: one refusal refuses them all.
+    pub async fn authorize(&self, origin: Origin, effects: Vec<Effect>) -> Result<Permit, Refusal> {
+        self.authorize_with(origin, effects, Exhibit::default()).await
+    }
+
+    /// [`Gate::authorize`], with what the person is shown beside the question.
+    pub async fn authorize_with(&self, origin: Origin, effects: Vec<Effect>, exhibit: Exhibit) -> Result<Permit, Refusal> {
+        let subject = origin.subject();
+        let mut open = Vec::new();
+        for effect in &effects {
+            match self.judge(&origin, effect) {
+                Decision::Allow => self.note(&origin, effect, true, "policy"),
+                Decision::Deny(rule) => return Err(self.refuse_by_rule(&origin, effect, &rule)),
+                Decision::Ask => match self.book.remembered(&subject, effect) {
+                    Some(true) => self.note(&origin, effect, true, "remembered"),
+                    Some(false) => return Err(self.refuse(&origin, effect, "remembered", Why::Remembered)),
+                    None => open.push(effect),
+                },
+            }
+        }
+        if let Some(first) = open.first() {
+            self.ask(&origin, &subject, &open, first, exhibit).await?;
+        }
+        Ok(Permit { origin, effects })
+    }
+
+    fn judge(&self, origin: &Origin, effect: &Effect) -> Decision {
+        let mode = self.mode.get();
+        match origin {
+            Origin::Plugin { plugin, .. } => match self.book.grants(plugin) {
+                Some(grants) => self.policy.decide(effect, &grants, mode),
+                None => Decision::Deny(Rule::NotGranted),
+            },
+            Origin::Model { .. } | Origin::Panel(_) | Origin::Command(_) => {
+                self.policy.decide(effect, &GrantSet::native(), mode)
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        origin: &Origin,
+        subject: &str,
+        open: &[&Effect],
+        first: &Effect,
+        exhibit: Exhibit,
+    ) -> Result<(), Refusal> {
+        let may_remember = !open.iter().any(|effect| matches!(effect, Effect::Run(_)));
+        let approval = self
+            .approver
+            .ask(Ask {
+                call: origin.call().cloned(),
+                subject: subject.to_owned(),
+                title: format!("{subject}: {}", open.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+                effects: open.iter().map(ToString::to_string).collect(),
+                classes: open.iter().map(|effect| effect.class()).collect(),
+                content: exhibit.content,
+                raw: exhibit.raw,
+                may_remember,
+            })
+            .await;
+        let allowed = matches!(approval, Approval::AllowOnce | Approval::AllowAlways);
+        if may_remember && matches!(approval, Approval::AllowAlways | Approval::RejectAlways) {
+            for effect in open {
+                self.book.remember(subject, effect, allowed);
+            }
+        }
+        match approval {
+            Approval::AllowOnce | Approval::AllowAlways => {
+                for effect in open {
+                    self.note(origin, effect, true, "person");
+                }
+                Ok(())
+            }
+            Approval::RejectOnce | Approval::RejectAlways => Err(self.refuse(origin, first, "person", Why::Person)),
+            Approval::Cancelled => Err(self.refuse(origin, first, "cancelled", Why::Cancelled)),
+            Approval::NoChannel => Err(self.refuse(origin, first, "no-channel", Why::NoChannel)),
+        }
+    }
+
+    fn refuse_by_rule(&self, origin: &Origin, effect: &Effect, rule: &Rule) -> Refusal {
+        let by = match rule {
+            Rule::Mode(_) => "mode",
+            Rule::DenyList(_) => "deny-list",
+            Rule::Undeclared => "undeclared",
+            Rule::NotGranted => "not-granted",
+            Rule::NotForThisCode => "not-for-this-code",
+        };
+        self.refuse(origin, effect, by, Why::Rule(rule))
+    }
+
+    fn refuse(&self, origin: &Origin, effect: &Effect, by: &str, why: Why<'_>) -> Refusal {
+        self.note(origin, effect, false, by);
+        Refusal {
+            class: effect.class(),
+            key: effect.key(),
+            reason: why.to_string(),
+            hint: why.hint().to_owned(),
+            cancelled: matches!(why, Why::Cancelled),
+        }
+    }
+
+    fn note(&self, origin: &Origin, effect: &Effect, allowed: bool, by: &str) {
+        self.audit.record(AuditEntry { origin, effect, allowed, by });
+    }
+}
+
+enum Why<'a> {
+    Rule(&'a Rule),
+    Remembered,
+    Person,
+    Cancelled,
+    NoChannel,
+}
+
+impl fmt::Display for Why<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(rule) => rule.fmt(f),
+            Self::Remembered => f.write_str("the user has refused this for good"),
+            Self::Person => f.write_str("the user refused"),
+            Self::Cancelled => f.write_str("the question was withdrawn before it was answered"),
+            Self::NoChannel => f.write_str("it needs a person's approval and there is nobody to ask"),
+        }
+    }
+}
+
+impl Why<'_> {
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::Rule(Rule::Mode(_)) => "the user can change the session's mode",
+            Self::Rule(Rule::DenyList(_)) => "the user can change the deny list in the configuration",
+            Self::Rule(Rule::Undeclared) => "the plugin's author must add it to the capabilities in plugin.toml",
+            Self::Rule(Rule::NotGranted) => "the user can install the plugin anew and grant it",
+            Self::Rule(Rule::NotForThisCode) => "use another way",
+            Self::Remembered | Self::Person => "ask the user what to do instead",
+            Self::Cancelled => "try again in a later turn",
+            Self::NoChannel => "allow it beforehand, such as with `--allow`, or run in an editor",
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "gate/tests.rs"]
+mod tests;

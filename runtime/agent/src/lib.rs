@@ -1,0 +1,31 @@
+//! What a session is and what may happen in it.
+//!
+//! No I/O, no wire format, no sandbox: files, models, people, plugins and storage are ports that the other crates
+//! implement. A room (module) uses only rooms listed before it:
+//!
+//! | room | what it decides |
+//! |---|---|
+//! | [`capability`] | names, paths, effects and the rights to them |
+//! | [`transcript`] | messages, tool calls, outcomes |
+//! | [`panel`] | panels and how a request to one is resolved |
+//! | [`policy`] | may this effect happen: the table |
+//! | [`model`] | what a language model is |
+//! | [`gate`] | the only maker of permits |
+//! | [`event`] | all that happens in a session |
+//! | [`workspace`] | the project's files, as a port |
+//! | [`tool`] | what the model can call |
+//! | [`command`] | what a person can type |
+//! | [`store`] | where sessions are kept, as a port |
+
+pub mod capability;
+pub mod command;
+pub mod event;
+pub mod gate;
+pub mod model;
+mod near;
+pub mod panel;
+pub mod policy;
+pub mod store;
+pub mod tool;
+pub mod transcript;
+pub mod workspace;

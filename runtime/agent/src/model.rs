@@ -1,0 +1,258 @@
+//! What a language model is to the runtime: a stream of events for a request.
+//!
+//! Knows no provider, no wire format and no retries; those belong to the implementers.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures::stream::BoxStream;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::capability::ToolName;
+use crate::transcript::{Message, StopReason, ToolCall, Usage};
+
+/// One question to a model.
+#[derive(Debug, Clone)]
+pub struct ModelRequest {
+    /// The system prompt.
+    pub system: Arc<str>,
+    /// The conversation, oldest first.
+    pub messages: Vec<Arc<Message>>,
+    /// The tools on offer.
+    pub tools: Arc<[Arc<ToolSpec>]>,
+}
+
+/// What comes back, piece by piece.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelEvent {
+    /// More of the answer's text.
+    Text(String),
+    /// More of the model's thinking.
+    Thought(String),
+    /// The provider's signature of the thinking so far.
+    ThoughtSignature(String),
+    /// A complete tool call. `arguments` is a string where the model did not write JSON.
+    ToolCall {
+        /// The tool.
+        name: String,
+        /// Its arguments.
+        arguments: Value,
+    },
+    /// What the request has cost.
+    Usage(Usage),
+    /// The answer is complete; nothing follows.
+    Stop(StopReason),
+}
+
+/// A model that can be asked.
+pub trait Model: Send + Sync {
+    /// The id that settings and clients call it by.
+    fn id(&self) -> &str;
+
+    /// Asks. The stream ends after [`ModelEvent::Stop`] or the first error; one that ends without either was cut off.
+    /// Dropping the stream closes the connection at once.
+    fn stream(&self, request: ModelRequest) -> BoxStream<'_, Result<ModelEvent, ModelError>>;
+}
+
+/// Why a model did not answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    /// What went wrong, in a sentence that says what to do.
+    pub message: String,
+    /// The kind of failure.
+    pub kind: ModelErrorKind,
+    /// The provider's name in the settings.
+    pub provider: String,
+    /// The HTTP status, where there was one.
+    pub status: Option<u16>,
+    /// How long the provider asks to wait.
+    pub retry_after: Option<Duration>,
+}
+
+/// Kinds of model failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelErrorKind {
+    /// No key, or one that is not accepted.
+    Auth,
+    /// The provider refuses for now: too many requests.
+    RateLimit,
+    /// The provider has a problem of its own.
+    Overloaded,
+    /// The provider cannot be reached, or the connection broke.
+    Network,
+    /// The provider does not accept the request, or does not know the model.
+    Request,
+    /// What came back is not what the wire format allows.
+    Malformed,
+    /// No model is configured.
+    Unconfigured,
+}
+
+impl ModelErrorKind {
+    /// Whether the same request may succeed later.
+    pub fn retryable(self) -> bool {
+        match self {
+            Self::RateLimit | Self::Overloaded | Self::Network => true,
+            Self::Auth | Self::Request | Self::Malformed | Self::Unconfigured => false,
+        }
+    }
+
+    /// One word for programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auth => "auth",
+            Self::RateLimit => "rate_limit",
+            Self::Overloaded => "overloaded",
+            Self::Network => "network",
+            Self::Request => "request",
+            Self::Malformed => "malformed",
+            Self::Unconfigured => "unconfigured",
+        }
+    }
+}
+
+/// A tool as the model and the client are told of it.
+#[derive(Debug)]
+pub struct ToolSpec {
+    /// Unique in a session.
+    pub name: ToolName,
+    /// What people see.
+    pub title: String,
+    /// What the model is told.
+    pub description: String,
+    /// What its arguments must be.
+    pub input: InputSchema,
+    /// The icon that clients choose by.
+    pub kind: ToolKind,
+}
+
+/// The kinds of tool that ACP knows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// Reads files or data.
+    Read,
+    /// Changes files.
+    Edit,
+    /// Removes files.
+    Delete,
+    /// Moves files.
+    Move,
+    /// Searches.
+    Search,
+    /// Runs programs.
+    Execute,
+    /// Thinks.
+    Think,
+    /// Fetches from the network.
+    Fetch,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
+/// A JSON Schema (2020-12) for a tool's arguments, compiled once when it is first needed.
+#[derive(Debug)]
+pub struct InputSchema {
+    schema: Value,
+    compiled: OnceLock<Result<jsonschema::Validator, String>>,
+}
+
+impl InputSchema {
+    /// Takes the schema as it is; a broken one shows when arguments are validated, or in [`InputSchema::check`].
+    pub fn new(schema: Value) -> Self {
+        Self { schema, compiled: OnceLock::new() }
+    }
+
+    /// The schema itself.
+    pub fn as_value(&self) -> &Value {
+        &self.schema
+    }
+
+    /// Whether it is a schema at all, without references that leave it.
+    pub fn check(&self) -> Result<(), String> {
+        self.validator().map(|_| ())
+    }
+
+    /// Checks arguments; the error lists what is wrong, for the model to repair.
+    pub fn validate(&self, arguments: &Value) -> Result<(), String> {
+        const MOST: usize = 5;
+        let validator = self.validator()?;
+        let problems: Vec<String> = validator
+            .iter_errors(arguments)
+            .take(MOST)
+            .map(|error| {
+                let at = error.instance_path().to_string();
+                let text: String = error.to_string().chars().take(400).collect();
+                if at.is_empty() { text } else { format!("{at}: {text}") }
+            })
+            .collect();
+        if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
+    }
+
+    fn validator(&self) -> Result<&jsonschema::Validator, String> {
+        let compile = || {
+            // The linear engine: a plugin's pattern must not cost exponential time.
+            jsonschema::options()
+                .with_pattern_options(jsonschema::PatternOptions::regex())
+                .build(&self.schema)
+                .map_err(|error| format!("the tool's input schema is broken: {error}"))
+        };
+        self.compiled.get_or_init(compile).as_ref().map_err(Clone::clone)
+    }
+}
+
+impl ModelEvent {
+    /// A tool call without its id, as a model makes it.
+    pub fn call(name: impl Into<String>, arguments: Value) -> Self {
+        Self::ToolCall { name: name.into(), arguments }
+    }
+}
+
+impl From<&ToolCall> for ModelEvent {
+    fn from(call: &ToolCall) -> Self {
+        Self::call(&call.name, call.arguments.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn arguments_are_validated_with_a_message_for_the_model() {
+        let schema = InputSchema::new(json!({
+            "type": "object",
+            "properties": { "path": { "type": "string" }, "limit": { "type": "integer", "minimum": 1 } },
+            "required": ["path"],
+            "additionalProperties": false,
+        }));
+        assert_eq!(schema.validate(&json!({ "path": "a" })), Ok(()));
+        for (arguments, problem) in [
+            (json!({}), "\"path\" is a required property"),
+            (json!({ "path": 1 }), "/path: 1 is not of type \"string\""),
+            (json!({ "path": "a", "limit": 0 }), "/limit: 0 is less than the minimum of 1"),
+            (json!("not json"), "\"not json\" is not of type \"object\""),
+        ] {
+            assert_eq!(schema.validate(&arguments).unwrap_err(), problem, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_schema_is_an_error() {
+        for schema in [
+            json!({ "type": 5 }),
+            json!({ "$ref": "https://example.com/schema.json" }),
+            json!({ "$ref": "file:///etc/passwd" }),
+        ] {
+            assert!(InputSchema::new(schema.clone()).check().is_err(), "{schema}");
+        }
+        let slow = InputSchema::new(json!({ "type": "string", "pattern": "^(a+)+$" }));
+        let long = format!("{}!", "a".repeat(50_000));
+        assert!(slow.validate(&json!(long)).is_err());
+    }
+}

@@ -1,0 +1,245 @@
+//! Pure judgement: may this effect happen, must a person be asked, or is it refused?
+//!
+//! One table, no state, no I/O; every match is exhaustive, so a new effect does not compile until it is judged. Knows
+//! nothing about who asks the person or how. Tested row by row.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::capability::{Effect, GrantSet, PathGlob, Tier};
+
+/// How much a session may do without asking.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Reads are free; writes and programs are asked for.
+    #[default]
+    Review,
+    /// Writes are free as well; deleting and programs are asked for.
+    AutoEdit,
+    /// Nothing is asked for.
+    Auto,
+    /// Nothing is changed and nothing is run.
+    ReadOnly,
+    /// As read-only, and no network: for thinking about what to do.
+    Plan,
+}
+
+impl Mode {
+    /// All modes, in the order that clients show them.
+    pub const ALL: [Self; 5] = [Self::Review, Self::AutoEdit, Self::Auto, Self::ReadOnly, Self::Plan];
+
+    /// The id on the wire and in settings.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Review => "review",
+            Self::AutoEdit => "auto-edit",
+            Self::Auto => "auto",
+            Self::ReadOnly => "read-only",
+            Self::Plan => "plan",
+        }
+    }
+
+    /// The name that people see.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Review => "Review",
+            Self::AutoEdit => "Auto-edit",
+            Self::Auto => "Auto",
+            Self::ReadOnly => "Read-only",
+            Self::Plan => "Plan",
+        }
+    }
+
+    /// One sentence on what it means.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Review => "Asks before files are changed and before programs are run",
+            Self::AutoEdit => "Changes files without asking; asks before deleting and before programs are run",
+            Self::Auto => "Changes files and runs programs without asking",
+            Self::ReadOnly => "Changes nothing and runs nothing",
+            Self::Plan => "Changes nothing, runs nothing and stays off the network",
+        }
+    }
+
+    /// The mode with that id.
+    pub fn from_id(id: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.id() == id)
+    }
+}
+
+/// What is to happen with an effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// It may happen.
+    Allow,
+    /// A person decides.
+    Ask,
+    /// It may not happen, and nobody is asked.
+    Deny(Rule),
+}
+
+/// Which rule refused an effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rule {
+    /// The session's mode does not allow effects of this class.
+    Mode(Mode),
+    /// The user's or the project's deny list has it.
+    DenyList(String),
+    /// The plugin's manifest never asked for it.
+    Undeclared,
+    /// The manifest asks for it, but it was not granted.
+    NotGranted,
+    /// There is no such effect for this kind of code.
+    NotForThisCode,
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mode(mode) => write!(f, "the session is in mode `{}`", mode.id()),
+            Self::DenyList(glob) => write!(f, "`{glob}` is on the deny list"),
+            Self::Undeclared => f.write_str("the plugin's manifest does not ask for it"),
+            Self::NotGranted => f.write_str("the plugin was not granted it"),
+            Self::NotForThisCode => f.write_str("it is not available to this kind of code"),
+        }
+    }
+}
+
+/// The rules of one user and project.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    denied: Vec<PathGlob>,
+}
+
+impl Policy {
+    /// `denied`: paths of any root that nobody may read or write, whatever else is said.
+    pub fn new(denied: Vec<PathGlob>) -> Self {
+        Self { denied }
+    }
+
+    /// Judges `effect` of a subject with the rights `grants`, in `mode`. The deny list goes first and wins.
+    pub fn decide(&self, effect: &Effect, grants: &GrantSet, mode: Mode) -> Decision {
+        if let Some(glob) = self.denied_by(effect) {
+            return Decision::Deny(Rule::DenyList(glob.as_str().to_owned()));
+        }
+        match grants.tier {
+            Tier::Native => Self::native(effect, mode),
+            Tier::Bundled => Self::bundled(effect, grants, mode),
+            Tier::Installed => Self::installed(effect, grants, mode),
+        }
+    }
+
+    fn denied_by(&self, effect: &Effect) -> Option<&PathGlob> {
+        let touched = |path: &str| self.denied.iter().find(|glob| glob.matches(path));
+        match effect {
+            Effect::Read(scope) | Effect::Write(scope) | Effect::Delete(scope) => {
+                // A subtree that holds denied paths is not refused as a whole: its entries are judged one by one.
+                self.denied.iter().find(|glob| glob.covers(&scope.glob))
+            }
+            Effect::Move { from, to } => touched(from.as_str()).or_else(|| touched(to.as_str())),
+            Effect::Run(_)
+            | Effect::Fetch(_)
+            | Effect::UseSecret(_)
+            | Effect::CallPlugin(..)
+            | Effect::CallServer { .. }
+            | Effect::ReadSession
+            | Effect::Kv(_)
+            | Effect::Prompt => None,
+        }
+    }
+
+    fn native(effect: &Effect, mode: Mode) -> Decision {
+        match effect {
+            Effect::Read(_) | Effect::CallPlugin(..) => Decision::Allow,
+            Effect::Write(_) | Effect::Move { .. } => by_mode_write(mode),
+            Effect::Delete(_) => by_mode_delete(mode),
+            Effect::Run(_) => by_mode_run(mode),
+            Effect::Fetch(_) => match mode {
+                Mode::Review | Mode::AutoEdit | Mode::ReadOnly => Decision::Ask,
+                Mode::Auto => Decision::Allow,
+                Mode::Plan => Decision::Deny(Rule::Mode(mode)),
+            },
+            // A server's word that it only reads is believed once a person has agreed.
+            Effect::CallServer { read_only: true, .. } => Decision::Ask,
+            Effect::CallServer { read_only: false, .. } => by_mode_run(mode),
+            Effect::UseSecret(_) | Effect::ReadSession | Effect::Kv(_) | Effect::Prompt => {
+                Decision::Deny(Rule::NotForThisCode)
+            }
+        }
+    }
+
+    fn bundled(effect: &Effect, grants: &GrantSet, mode: Mode) -> Decision {
+        if let Some(refusal) = undeclared(effect, grants) {
+            return refusal;
+        }
+        match effect {
+            Effect::UseSecret(_) | Effect::ReadSession | Effect::Prompt => granted(effect, grants),
+            Effect::Kv(_) => Decision::Allow,
+            Effect::CallServer { .. } => Decision::Deny(Rule::NotForThisCode),
+            Effect::Read(_)
+            | Effect::Write(_)
+            | Effect::Move { .. }
+            | Effect::Delete(_)
+            | Effect::Run(_)
+            | Effect::Fetch(_)
+            | Effect::CallPlugin(..) => match granted(effect, grants) {
+                Decision::Allow => Self::native(effect, mode),
+                refusal => refusal,
+            },
+        }
+    }
+
+    fn installed(effect: &Effect, grants: &GrantSet, mode: Mode) -> Decision {
+        if let Some(refusal) = undeclared(effect, grants) {
+            return refusal;
+        }
+        let granted = granted(effect, grants);
+        match effect {
+            Effect::Read(_) if granted == Decision::Allow => Decision::Allow,
+            Effect::Read(_) => Decision::Ask,
+            Effect::Kv(_) => Decision::Allow,
+            Effect::UseSecret(_) | Effect::ReadSession | Effect::Prompt => granted,
+            Effect::CallServer { .. } | Effect::CallPlugin(..) => Decision::Deny(Rule::NotForThisCode),
+            Effect::Write(_) | Effect::Move { .. } if granted == Decision::Allow => by_mode_write(mode),
+            Effect::Delete(_) if granted == Decision::Allow => by_mode_delete(mode),
+            Effect::Run(_) if granted == Decision::Allow => by_mode_run(mode),
+            Effect::Fetch(_) if granted == Decision::Allow && mode == Mode::Plan => Decision::Deny(Rule::Mode(mode)),
+            Effect::Write(_) | Effect::Move { .. } | Effect::Delete(_) | Effect::Run(_) | Effect::Fetch(_) => granted,
+        }
+    }
+}
+
+/// Nothing outside the manifest's ceiling is ever asked for, let alone allowed.
+fn undeclared(effect: &Effect, grants: &GrantSet) -> Option<Decision> {
+    (!grants.declares(effect)).then_some(Decision::Deny(Rule::Undeclared))
+}
+
+fn granted(effect: &Effect, grants: &GrantSet) -> Decision {
+    if grants.grants(effect) { Decision::Allow } else { Decision::Deny(Rule::NotGranted) }
+}
+
+fn by_mode_write(mode: Mode) -> Decision {
+    match mode {
+        Mode::Review => Decision::Ask,
+        Mode::AutoEdit | Mode::Auto => Decision::Allow,
+        Mode::ReadOnly | Mode::Plan => Decision::Deny(Rule::Mode(mode)),
+    }
+}
+
+fn by_mode_delete(mode: Mode) -> Decision {
+    match mode {
+        Mode::Review | Mode::AutoEdit => Decision::Ask,
+        Mode::Auto => Decision::Allow,
+        Mode::ReadOnly | Mode::Plan => Decision::Deny(Rule::Mode(mode)),
+    }
+}
+
+fn by_mode_run(mode: Mode) -> Decision {
+    by_mode_delete(mode)
+}
+
+#[cfg(test)]
+#[path = "policy/tests.rs"]
+mod tests;

@@ -1,0 +1,163 @@
+//! The policy table, row by row: each row gives the decision in every mode.
+
+use super::*;
+use crate::capability::{
+    CommandLine, Grant, HostPattern, KvScope, NetRequest, PathScope, PluginId, RootId, RunPattern, SecretName,
+    ServerName, ToolName, WorkspacePath,
+};
+
+fn path(text: &str) -> WorkspacePath {
+    WorkspacePath::new(RootId(0), text).unwrap()
+}
+
+fn scope(text: &str) -> PathScope {
+    PathScope { root: RootId(0), glob: PathGlob::parse(text).unwrap() }
+}
+
+fn run() -> Effect {
+    Effect::Run(CommandLine { program: "git".into(), arguments: vec!["log".into()] })
+}
+
+fn fetch() -> Effect {
+    Effect::Fetch(NetRequest { scheme: "https".into(), host: "a.com".into(), port: 443, path: "/".into() })
+}
+
+fn server(read_only: bool) -> Effect {
+    Effect::CallServer { server: ServerName::new("s").unwrap(), tool: ToolName::new("t").unwrap(), read_only }
+}
+
+fn call_plugin() -> Effect {
+    Effect::CallPlugin(PluginId::new("a:b").unwrap(), ToolName::new("t").unwrap())
+}
+
+fn move_() -> Effect {
+    Effect::Move { from: path("src/a"), to: path("src/b") }
+}
+
+fn secret() -> Effect {
+    Effect::UseSecret(SecretName::new("token").unwrap())
+}
+
+fn every_grant() -> Vec<Grant> {
+    vec![
+        Grant::Read(PathGlob::parse("src/**").unwrap()),
+        Grant::Write(PathGlob::parse("src/**").unwrap()),
+        Grant::Run(RunPattern { program: "git".into(), arguments: vec!["log".into()] }),
+        Grant::Net(HostPattern::parse("https://a.com").unwrap()),
+        Grant::Secret(SecretName::new("token").unwrap()),
+        Grant::Kv,
+        Grant::ReadSession,
+        Grant::Prompt,
+    ]
+}
+
+fn set(tier: Tier, ceiling: Vec<Grant>, granted: Vec<Grant>) -> GrantSet {
+    GrantSet { tier, ceiling, granted }
+}
+
+/// `review auto-edit auto read-only plan`, one letter each: allow, ask (`?`), mode, undeclared, not granted, not here.
+fn row(effect: &Effect, grants: &GrantSet) -> String {
+    let policy = Policy::new(vec![PathGlob::parse("**/.env").unwrap()]);
+    Mode::ALL
+        .into_iter()
+        .map(|mode| match policy.decide(effect, grants, mode) {
+            Decision::Allow => 'A',
+            Decision::Ask => '?',
+            Decision::Deny(Rule::Mode(named)) if named == mode => 'm',
+            Decision::Deny(Rule::Mode(other)) => panic!("{mode:?} is refused as {other:?}"),
+            Decision::Deny(Rule::DenyList(_)) => 'd',
+            Decision::Deny(Rule::Undeclared) => 'u',
+            Decision::Deny(Rule::NotGranted) => 'g',
+            Decision::Deny(Rule::NotForThisCode) => 'n',
+        })
+        .collect()
+}
+
+#[test]
+fn native_tools() {
+    let native = GrantSet::native();
+    for (effect, expected) in [
+        (Effect::Read(scope("**")), "AAAAA"),
+        (Effect::Write(scope("src/a")), "?AAmm"),
+        (move_(), "?AAmm"),
+        (Effect::Delete(scope("src/a")), "??Amm"),
+        (run(), "??Amm"),
+        (fetch(), "??A?m"),
+        (server(true), "?????"),
+        (server(false), "??Amm"),
+        (call_plugin(), "AAAAA"),
+        (secret(), "nnnnn"),
+        (Effect::ReadSession, "nnnnn"),
+        (Effect::Prompt, "nnnnn"),
+        (Effect::Kv(KvScope::User), "nnnnn"),
+        (Effect::Read(scope("a/.env")), "ddddd"),
+        (Effect::Write(scope(".env")), "ddddd"),
+        (Effect::Delete(scope(".env")), "ddddd"),
+        (Effect::Move { from: path("a"), to: path("b/.env") }, "ddddd"),
+        (Effect::Move { from: path(".env"), to: path("b") }, "ddddd"),
+    ] {
+        assert_eq!(row(&effect, &native), expected, "{effect}");
+    }
+}
+
+#[test]
+fn bundled_plugins() {
+    let full = set(Tier::Bundled, every_grant(), every_grant());
+    let bare = set(Tier::Bundled, every_grant(), Vec::new());
+    let none = set(Tier::Bundled, Vec::new(), every_grant());
+    for (effect, with_grant, without, undeclared) in [
+        (Effect::Read(scope("src/**")), "AAAAA", "ggggg", "uuuuu"),
+        (Effect::Write(scope("src/a")), "?AAmm", "ggggg", "uuuuu"),
+        (move_(), "?AAmm", "ggggg", "uuuuu"),
+        (Effect::Delete(scope("src/a")), "??Amm", "ggggg", "uuuuu"),
+        (run(), "??Amm", "ggggg", "uuuuu"),
+        (fetch(), "??A?m", "ggggg", "uuuuu"),
+        (secret(), "AAAAA", "ggggg", "uuuuu"),
+        (Effect::ReadSession, "AAAAA", "ggggg", "uuuuu"),
+        (Effect::Prompt, "AAAAA", "ggggg", "uuuuu"),
+        (Effect::Kv(KvScope::Project), "AAAAA", "AAAAA", "uuuuu"),
+        (server(true), "uuuuu", "uuuuu", "uuuuu"),
+        (call_plugin(), "uuuuu", "uuuuu", "uuuuu"),
+        (Effect::Write(scope("src/.env")), "ddddd", "ddddd", "ddddd"),
+    ] {
+        assert_eq!(row(&effect, &full), with_grant, "{effect} granted");
+        assert_eq!(row(&effect, &bare), without, "{effect} not granted");
+        assert_eq!(row(&effect, &none), undeclared, "{effect} undeclared");
+    }
+}
+
+#[test]
+fn other_plugins() {
+    let full = set(Tier::Installed, every_grant(), every_grant());
+    let bare = set(Tier::Installed, every_grant(), Vec::new());
+    let none = set(Tier::Installed, Vec::new(), every_grant());
+    for (effect, with_grant, without, undeclared) in [
+        (Effect::Read(scope("src/**")), "AAAAA", "?????", "uuuuu"),
+        (Effect::Write(scope("src/a")), "?AAmm", "ggggg", "uuuuu"),
+        (move_(), "?AAmm", "ggggg", "uuuuu"),
+        (Effect::Delete(scope("src/a")), "??Amm", "ggggg", "uuuuu"),
+        (run(), "??Amm", "ggggg", "uuuuu"),
+        (fetch(), "AAAAm", "ggggg", "uuuuu"),
+        (secret(), "AAAAA", "ggggg", "uuuuu"),
+        (Effect::ReadSession, "AAAAA", "ggggg", "uuuuu"),
+        (Effect::Prompt, "AAAAA", "ggggg", "uuuuu"),
+        (Effect::Kv(KvScope::Project), "AAAAA", "AAAAA", "uuuuu"),
+        (server(false), "uuuuu", "uuuuu", "uuuuu"),
+        (Effect::Read(scope("src/.env")), "ddddd", "ddddd", "ddddd"),
+        (Effect::Read(scope("docs/a")), "uuuuu", "uuuuu", "uuuuu"),
+        (Effect::Move { from: path("src/a"), to: path("docs/a") }, "uuuuu", "uuuuu", "uuuuu"),
+    ] {
+        assert_eq!(row(&effect, &full), with_grant, "{effect} granted");
+        assert_eq!(row(&effect, &bare), without, "{effect} not granted");
+        assert_eq!(row(&effect, &none), undeclared, "{effect} undeclared");
+    }
+}
+
+#[test]
+fn a_grant_outside_the_ceiling_gives_nothing() {
+    let ceiling = vec![Grant::Write(PathGlob::parse("notes/**").unwrap())];
+    let granted = vec![Grant::Write(PathGlob::parse("**").unwrap())];
+    let grants = set(Tier::Installed, ceiling, granted);
+    assert_eq!(row(&Effect::Write(scope("notes/a")), &grants), "?AAmm");
+    assert_eq!(row(&Effect::Write(scope("src/a")), &grants), "uuuuu");
+}

@@ -1,0 +1,184 @@
+//! Tools: what the model can call, wherever it is implemented.
+//!
+//! A tool says beforehand what a call would do, and runs only with a permit for that. The catalogue refuses a taken
+//! name, so nothing is ever shadowed. Knows no particular tool.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::capability::{Effect, PathError, ToolName};
+use crate::gate::{Permit, Refusal};
+use crate::model::ToolSpec;
+use crate::transcript::{Location, ToolContent, ToolOutcome};
+use crate::workspace::WorkspaceError;
+
+/// Arguments that were validated against the tool's schema.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolArguments(Value);
+
+impl ToolArguments {
+    /// Validates `value` against the schema of `spec`.
+    pub fn validate(spec: &ToolSpec, value: Value) -> Result<Self, ToolError> {
+        match spec.input.validate(&value) {
+            Ok(()) => Ok(Self(value)),
+            Err(problems) => Err(ToolError::to_model("invalid-args", problems)),
+        }
+    }
+
+    /// The JSON value.
+    pub fn as_value(&self) -> &Value {
+        &self.0
+    }
+
+    /// Reads them into a type of the tool's own.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
+        T::deserialize(&self.0).map_err(|error| ToolError::to_model("invalid-args", error.to_string()))
+    }
+}
+
+/// Why a tool call failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolError {
+    /// The model is told and may do better.
+    #[error("Error [{kind}]: {message}")]
+    ToModel {
+        /// One word: `invalid-args`, `not-found`, `denied`, `timeout`, `cancelled`, `limit`, `internal`, or the
+        /// tool's own.
+        kind: String,
+        /// A sentence, with what to do about it.
+        message: String,
+    },
+    /// The turn ends.
+    #[error("{0}")]
+    Fatal(String),
+}
+
+impl ToolError {
+    /// An error that the model is told.
+    pub fn to_model(kind: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::ToModel { kind: kind.into(), message: message.into() }
+    }
+}
+
+impl From<Refusal> for ToolError {
+    fn from(refusal: Refusal) -> Self {
+        let kind = if refusal.cancelled { "cancelled" } else { "denied" };
+        Self::to_model(kind, format!("{refusal} ({})", refusal.hint))
+    }
+}
+
+impl From<WorkspaceError> for ToolError {
+    fn from(error: WorkspaceError) -> Self {
+        let kind = match &error {
+            WorkspaceError::NotFound(_) => "not-found",
+            WorkspaceError::Outside(_) | WorkspaceError::MultiplyLinked(_) => "denied",
+            WorkspaceError::TooLarge { .. } => "limit",
+            WorkspaceError::WrongKind { .. } | WorkspaceError::NotText(_) | WorkspaceError::Exists(_) => "invalid-args",
+            WorkspaceError::NoPermit(_) | WorkspaceError::System { .. } => "internal",
+        };
+        Self::to_model(kind, error.to_string())
+    }
+}
+
+impl From<PathError> for ToolError {
+    fn from(error: PathError) -> Self {
+        let kind = match &error {
+            PathError::Leaves(_) | PathError::OutsideRoots(_) => "denied",
+            PathError::Malformed(_) | PathError::Pattern(..) => "invalid-args",
+        };
+        Self::to_model(kind, error.to_string())
+    }
+}
+
+/// How a call looks to a person before it runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Presentation {
+    /// One line, such as ``Read `src/main.rs` ``.
+    pub title: String,
+    /// Files it will touch.
+    pub locations: Vec<Location>,
+}
+
+/// Something the model can call.
+pub trait Tool: Send + Sync {
+    /// What the model and the client are told.
+    fn spec(&self) -> &Arc<ToolSpec>;
+
+    /// What a call with these arguments would do, at most.
+    fn effects(&self, arguments: &ToolArguments) -> Result<Vec<Effect>, ToolError>;
+
+    /// How the call looks to a person. By default the spec's title.
+    fn present(&self, arguments: &ToolArguments) -> Presentation {
+        let _ = arguments;
+        Presentation { title: self.spec().title.clone(), locations: Vec::new() }
+    }
+
+    /// What the call would change, for the person who is asked: a diff. The permit covers what the call reads.
+    fn preview<'a>(
+        &'a self,
+        permit: &'a Permit,
+        arguments: &'a ToolArguments,
+    ) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>> {
+        let _ = (permit, arguments);
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// Runs. The permit covers [`Tool::effects`]; the future may be dropped at any moment.
+    fn run<'a>(
+        &'a self,
+        permit: &'a Permit,
+        arguments: ToolArguments,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolOutcome, ToolError>>;
+}
+
+/// A name that another tool has already.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a tool named `{0}` exists already")]
+pub struct ToolNameTaken(pub ToolName);
+
+/// The tools of a session.
+#[derive(Default, Clone)]
+pub struct ToolCatalog {
+    tools: Vec<Arc<dyn Tool>>,
+    by_name: HashMap<ToolName, usize>,
+}
+
+impl ToolCatalog {
+    /// Adds a tool. A taken name is an error, never shadowed.
+    pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolNameTaken> {
+        let name = tool.spec().name.clone();
+        if self.by_name.contains_key(&name) {
+            return Err(ToolNameTaken(name));
+        }
+        self.by_name.insert(name, self.tools.len());
+        self.tools.push(tool);
+        Ok(())
+    }
+
+    /// The tool with exactly that name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        let name = ToolName::new(name).ok()?;
+        self.by_name.get(&name).and_then(|&index| self.tools.get(index))
+    }
+
+    /// All of them, in the order that they were added.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.tools.iter()
+    }
+
+    /// What the model is told of them.
+    pub fn specs(&self) -> Arc<[Arc<ToolSpec>]> {
+        self.tools.iter().map(|tool| tool.spec().clone()).collect()
+    }
+
+    /// Known names that look like `name`, best first.
+    pub fn near(&self, name: &str) -> Vec<&str> {
+        crate::near::near(name, self.tools.iter().map(|tool| tool.spec().name.as_str()))
+    }
+}

@@ -1,0 +1,164 @@
+//! The files of a session's roots, as a port. Nothing else in the runtime opens a file of the project.
+//!
+//! Every method takes a permit and checks that it covers the effect; implementers must call [`require`] first. Knows
+//! nothing about disks or editors.
+
+use futures::future::BoxFuture;
+
+use crate::capability::{Effect, PathError, WorkspacePath};
+use crate::gate::Permit;
+
+/// Why a file operation failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WorkspaceError {
+    /// There is nothing at that path.
+    #[error("`{0}` does not exist")]
+    NotFound(String),
+    /// The path is not inside the workspace, or resolves to a place outside.
+    #[error("`{0}` is outside the workspace")]
+    Outside(String),
+    /// Something else stands where a file or folder was expected.
+    #[error("`{path}` is not a {expected}")]
+    WrongKind {
+        /// The path.
+        path: String,
+        /// `file` or `directory`.
+        expected: &'static str,
+    },
+    /// The file is not text in UTF-8.
+    #[error("`{0}` is not a text file in UTF-8")]
+    NotText(String),
+    /// More than the limit, in bytes.
+    #[error("`{path}` has {size} bytes; at most {limit} are read")]
+    TooLarge {
+        /// The path.
+        path: String,
+        /// What it has.
+        size: u64,
+        /// What may be.
+        limit: u64,
+    },
+    /// Something is there already.
+    #[error("`{0}` exists already")]
+    Exists(String),
+    /// The file has several hard links, so a write could change a file elsewhere.
+    #[error("`{0}` has several hard links: writing to it could change a file outside the workspace")]
+    MultiplyLinked(String),
+    /// The permit does not cover what was tried: a defect of the caller.
+    #[error("no permit for {0}")]
+    NoPermit(String),
+    /// The system's own words.
+    #[error("`{path}`: {reason}")]
+    System {
+        /// The path.
+        path: String,
+        /// Such as `No space left on device`.
+        reason: String,
+    },
+}
+
+impl From<PathError> for WorkspaceError {
+    fn from(error: PathError) -> Self {
+        match error {
+            PathError::Leaves(path) | PathError::OutsideRoots(path) | PathError::Malformed(path) => Self::Outside(path),
+            PathError::Pattern(path, reason) => Self::System { path, reason },
+        }
+    }
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A file.
+    File,
+    /// A folder.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A pipe, a socket, a device.
+    Other,
+}
+
+/// One entry of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: EntryKind,
+    /// In bytes.
+    pub size: u64,
+}
+
+/// What to look for.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// Where to begin.
+    pub under: WorkspacePath,
+    /// Only paths that match one of these globs (relative to `under`); empty for all.
+    pub globs: Vec<String>,
+    /// Lines that match this regular expression; none to find files by name alone.
+    pub pattern: Option<String>,
+    /// Whether letters match in both cases.
+    pub ignore_case: bool,
+    /// Stop after so many hits.
+    pub limit: usize,
+}
+
+/// A file that was found, or a line in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// The file.
+    pub path: WorkspacePath,
+    /// The line, counted from 1, and its text; none where only the name was asked for.
+    pub line: Option<(u64, String)>,
+}
+
+/// What a search gave.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// In the order of paths.
+    pub hits: Vec<Hit>,
+    /// Whether the limit cut the list.
+    pub cut: bool,
+}
+
+/// The files of a session.
+pub trait Workspace: Send + Sync {
+    /// A file's text. Needs `Read` of it.
+    fn read<'a>(&'a self, permit: &'a Permit, path: &'a WorkspacePath) -> BoxFuture<'a, Result<String, WorkspaceError>>;
+
+    /// Creates or replaces a file, with the folders above it. Needs `Write` of it.
+    fn write<'a>(
+        &'a self,
+        permit: &'a Permit,
+        path: &'a WorkspacePath,
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<(), WorkspaceError>>;
+
+    /// Removes a file, or a folder with all in it. Needs `Delete` of it.
+    fn delete<'a>(&'a self, permit: &'a Permit, path: &'a WorkspacePath) -> BoxFuture<'a, Result<(), WorkspaceError>>;
+
+    /// Moves a file or folder; the new path must be free. Needs `Move`.
+    fn rename<'a>(
+        &'a self,
+        permit: &'a Permit,
+        from: &'a WorkspacePath,
+        to: &'a WorkspacePath,
+    ) -> BoxFuture<'a, Result<(), WorkspaceError>>;
+
+    /// A folder's entries, sorted by name. Needs `Read` of it.
+    fn list<'a>(
+        &'a self,
+        permit: &'a Permit,
+        path: &'a WorkspacePath,
+    ) -> BoxFuture<'a, Result<Vec<Entry>, WorkspaceError>>;
+
+    /// Finds files, or lines in files, honouring `.gitignore`. Needs `Read` of the subtree.
+    fn search<'a>(&'a self, permit: &'a Permit, search: &'a Search) -> BoxFuture<'a, Result<Found, WorkspaceError>>;
+}
+
+/// The check that every method begins with.
+pub fn require(permit: &Permit, effect: &Effect) -> Result<(), WorkspaceError> {
+    if permit.covers(effect) { Ok(()) } else { Err(WorkspaceError::NoPermit(effect.to_string())) }
+}

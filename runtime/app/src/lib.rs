@@ -1,0 +1,1 @@
+//! acp-runtime: an ACP agent whose tools, commands and panels are sandboxed WASM components.
