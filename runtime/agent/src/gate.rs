@@ -232,7 +232,12 @@ impl Gate {
     }
 
     /// [`Gate::authorize`], with what the person is shown beside the question.
-    pub async fn authorize_with(&self, origin: Origin, effects: Vec<Effect>, exhibit: Exhibit) -> Result<Permit, Refusal> {
+    pub async fn authorize_with(
+        &self,
+        origin: Origin,
+        effects: Vec<Effect>,
+        exhibit: Exhibit,
+    ) -> Result<Permit, Refusal> {
         let subject = origin.subject();
         let mut open = Vec::new();
         for effect in &effects {

@@ -87,7 +87,10 @@ pub trait SessionStore: Send + Sync {
     fn append(&self, session: &SessionId, events: Arc<[SessionEvent]>) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// A session and all its events in order; none where it is not known.
-    fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<Option<(SessionRecord, Vec<SessionEvent>)>, StoreError>>;
+    fn load(
+        &self,
+        session: &SessionId,
+    ) -> BoxFuture<'_, Result<Option<(SessionRecord, Vec<SessionEvent>)>, StoreError>>;
 
     /// Sessions that have at least one event, newest first.
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<SessionPage, StoreError>>;

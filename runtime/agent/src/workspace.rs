@@ -126,7 +126,8 @@ pub struct Found {
 /// The files of a session.
 pub trait Workspace: Send + Sync {
     /// A file's text. Needs `Read` of it.
-    fn read<'a>(&'a self, permit: &'a Permit, path: &'a WorkspacePath) -> BoxFuture<'a, Result<String, WorkspaceError>>;
+    fn read<'a>(&'a self, permit: &'a Permit, path: &'a WorkspacePath)
+    -> BoxFuture<'a, Result<String, WorkspaceError>>;
 
     /// Creates or replaces a file, with the folders above it. Needs `Write` of it.
     fn write<'a>(

@@ -144,8 +144,8 @@ impl fmt::Display for CommandLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.program)?;
         for argument in &self.arguments {
-            let plain = !argument.is_empty()
-                && argument.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@+%".contains(c));
+            let plain =
+                !argument.is_empty() && argument.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@+%".contains(c));
             if plain { write!(f, " {argument}")? } else { write!(f, " {argument:?}")? }
         }
         Ok(())

@@ -64,17 +64,24 @@ impl Grant {
     /// Whether the right is a right to that effect.
     pub fn covers(&self, effect: &Effect) -> bool {
         match (self, effect) {
-            (Self::Read(glob), Effect::Read(scope)) | (Self::Write(glob), Effect::Write(scope) | Effect::Delete(scope)) => {
-                glob.covers(&scope.glob)
-            }
+            (Self::Read(glob), Effect::Read(scope))
+            | (Self::Write(glob), Effect::Write(scope) | Effect::Delete(scope)) => glob.covers(&scope.glob),
             (Self::Write(glob), Effect::Move { from, to }) => glob.matches(from.as_str()) && glob.matches(to.as_str()),
             (Self::Net(host), Effect::Fetch(request)) => host.matches(request),
             (Self::Secret(name), Effect::UseSecret(asked)) => name == asked,
             (Self::Run(pattern), Effect::Run(line)) => pattern.matches(line),
-            (Self::Kv, Effect::Kv(_)) | (Self::ReadSession, Effect::ReadSession) | (Self::Prompt, Effect::Prompt) => true,
+            (Self::Kv, Effect::Kv(_)) | (Self::ReadSession, Effect::ReadSession) | (Self::Prompt, Effect::Prompt) => {
+                true
+            }
             (
-                Self::Read(_) | Self::Write(_) | Self::Net(_) | Self::Secret(_) | Self::Run(_) | Self::Kv
-                | Self::ReadSession | Self::Prompt,
+                Self::Read(_)
+                | Self::Write(_)
+                | Self::Net(_)
+                | Self::Secret(_)
+                | Self::Run(_)
+                | Self::Kv
+                | Self::ReadSession
+                | Self::Prompt,
                 _,
             ) => false,
         }
@@ -223,7 +230,10 @@ impl RunPattern {
             return false;
         }
         let (first, more) = line.arguments.split_at(fixed.len());
-        fixed.iter().zip(first).all(|(pattern, argument)| if pattern == "*" { free(argument) } else { pattern == argument })
+        fixed
+            .iter()
+            .zip(first)
+            .all(|(pattern, argument)| if pattern == "*" { free(argument) } else { pattern == argument })
             && more.iter().all(free)
     }
 }
@@ -260,7 +270,15 @@ mod tests {
         }
         assert!(!suffix.matches(&request("https", "good.com", 443, "/")));
         assert!(!suffix.matches(&request("https", "evilgood.com", 443, "/")));
-        for bad in ["api.good.com", "ftp://x", "https://", "https://A.com", "https://u@x.com", "https://x:99999", "https://a*b"] {
+        for bad in [
+            "api.good.com",
+            "ftp://x",
+            "https://",
+            "https://A.com",
+            "https://u@x.com",
+            "https://x:99999",
+            "https://a*b",
+        ] {
             assert!(HostPattern::parse(bad).is_err(), "{bad}");
         }
     }

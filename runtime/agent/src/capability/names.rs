@@ -62,8 +62,7 @@ macro_rules! name {
 }
 
 fn word(text: &str, most: usize, also: &[char]) -> bool {
-    (1..=most).contains(&text.len())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || also.contains(&c))
+    (1..=most).contains(&text.len()) && text.chars().all(|c| c.is_ascii_alphanumeric() || also.contains(&c))
 }
 
 fn kebab(text: &str) -> bool {

@@ -38,8 +38,8 @@ pub struct WorkspacePath {
 impl WorkspacePath {
     /// Normalizes `relative` and checks that it stays in the root.
     pub fn new(root: RootId, relative: &str) -> Result<Self, PathError> {
-        let starts_with_drive = relative.as_bytes().get(1) == Some(&b':')
-            && relative.starts_with(|c: char| c.is_ascii_alphabetic());
+        let starts_with_drive =
+            relative.as_bytes().get(1) == Some(&b':') && relative.starts_with(|c: char| c.is_ascii_alphabetic());
         if relative.contains(['\0', '\\']) || starts_with_drive {
             return Err(PathError::Malformed(shown(relative)));
         }
@@ -226,8 +226,7 @@ impl fmt::Display for PathGlob {
 }
 
 fn below(folder: &str, path: &str) -> bool {
-    folder.is_empty()
-        || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Paths of one root: one path, or many by a pattern.
@@ -325,15 +324,9 @@ mod tests {
 
     #[test]
     fn paths_are_normalized_and_contained() {
-        for (text, normal) in [
-            ("a/b", "a/b"),
-            ("./a//b/", "a/b"),
-            ("a/../b", "b"),
-            ("", ""),
-            (".", ""),
-            ("a/..", ""),
-            ("...", "..."),
-        ] {
+        for (text, normal) in
+            [("a/b", "a/b"), ("./a//b/", "a/b"), ("a/../b", "b"), ("", ""), (".", ""), ("a/..", ""), ("...", "...")]
+        {
             assert_eq!(path(text).as_deref(), Ok(normal), "{text}");
         }
         for bad in ["..", "a:b", "../x", "a/../../x", "/etc/passwd", "C:/x", "C:\\x", "\\\\host\\x", "a\0b", "//x"] {
