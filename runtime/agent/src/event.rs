@@ -31,6 +31,9 @@ pub enum SessionEvent {
         id: MessageId,
         /// What was said.
         parts: Vec<Part>,
+        /// A slash command: kept and shown, but not sent to the model.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        local: bool,
     },
     /// More of the assistant's text. Pieces with one id are one message.
     AgentText {

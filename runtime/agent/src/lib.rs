@@ -16,16 +16,22 @@
 //! | [`tool`] | what the model can call |
 //! | [`command`] | what a person can type |
 //! | [`store`] | where sessions are kept, as a port |
+//! | [`context`] | what the model is shown |
+//! | [`turn`] | one prompt to its stop |
+//! | [`session`] | the actor: one mailbox, one turn, one order of events |
 
 pub mod capability;
 pub mod command;
+pub mod context;
 pub mod event;
 pub mod gate;
 pub mod model;
 mod near;
 pub mod panel;
 pub mod policy;
+pub mod session;
 pub mod store;
 pub mod tool;
 pub mod transcript;
+pub mod turn;
 pub mod workspace;

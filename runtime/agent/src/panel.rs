@@ -186,6 +186,8 @@ pub struct PanelBoard {
     sources: Vec<Arc<dyn PanelSource>>,
     by_name: BTreeMap<PanelName, usize>,
     stale: StalePanels,
+    /// Requests are answered in the order that they came.
+    order: tokio::sync::Mutex<()>,
 }
 
 impl PanelBoard {
@@ -222,6 +224,7 @@ impl PanelBoard {
 
     /// Every panel with its status text; a panel that cannot be drawn has an empty one.
     pub async fn list(&self) -> Vec<(PanelInfo, String)> {
+        let _turn = self.order.lock().await;
         let mut listed = Vec::with_capacity(self.sources.len());
         for source in &self.sources {
             let status = source.snapshot().await.map(|view| view.status).unwrap_or_default();
@@ -232,6 +235,7 @@ impl PanelBoard {
 
     /// The panel's state now. It is no longer stale.
     pub async fn snapshot(&self, name: &str) -> Result<PanelView, PanelError> {
+        let _turn = self.order.lock().await;
         self.view(self.source(name)?).await
     }
 
@@ -244,6 +248,7 @@ impl PanelBoard {
         args: Map<String, Value>,
         busy: impl Fn() -> bool,
     ) -> Result<PanelReply, PanelError> {
+        let _turn = self.order.lock().await;
         let source = self.source(name)?;
         let actions = &source.info().actions;
         let known = actions.iter().find(|known| known.id == action).ok_or_else(|| PanelError::UnknownAction {

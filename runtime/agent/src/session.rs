@@ -1,0 +1,272 @@
+//! A session: one mailbox, at most one turn, everything it emits in one order.
+//!
+//! [`SessionHandle`] is what the world holds; behind it an actor runs prompts one after another. Panels answer beside a
+//! running turn, in the order that they were asked. Every event goes through the [`Outbox`]: kept first, then shown.
+//! Knows nothing about wire formats; clients, stores and models are ports. Tested in `tests/it`.
+
+mod actor;
+mod commands;
+mod directory;
+mod outbox;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::capability::Roots;
+use crate::command::CommandCatalog;
+use crate::event::{EventSink as _, SessionEvent};
+use crate::gate::{Approval, Approver, Ask};
+use crate::panel::{PanelBoard, PanelError, PanelInfo, PanelReply, PanelView};
+use crate::policy::Mode;
+use crate::store::{SessionStore, StoreError};
+use crate::transcript::{Part, SessionId, StopReason};
+use crate::turn::{TurnContext, TurnError};
+use crate::workspace::Workspace;
+
+pub use commands::builtin_commands;
+pub use directory::Sessions;
+pub use outbox::{Audience, Outbox};
+
+use actor::Letter;
+
+/// How one client looks to the sessions that it opens.
+pub trait Face: Send + Sync {
+    /// Asks its person.
+    fn approver(&self, session: &SessionId) -> Arc<dyn Approver>;
+    /// Puts the client's own files (unsaved text) over the disk's.
+    fn overlay(&self, session: &SessionId, roots: &Roots, disk: Arc<dyn Workspace>) -> Arc<dyn Workspace>;
+    /// Shows it what happens.
+    fn audience(&self, session: &SessionId) -> Arc<dyn Audience>;
+}
+
+/// What a client says when it opens a session.
+#[derive(Clone)]
+pub struct SessionRequest {
+    /// Absolute.
+    pub cwd: String,
+    /// Further roots, absolute.
+    pub additional: Vec<String>,
+    /// The client.
+    pub face: Arc<dyn Face>,
+}
+
+/// Why a session could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// No session of that id is kept.
+    #[error("unknown session `{0}`")]
+    Unknown(SessionId),
+    /// A root that is not an absolute path of a folder that can be opened.
+    #[error("`{path}` cannot be opened as a folder of the session: {reason}")]
+    Folder {
+        /// As the client wrote it.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The configuration does not allow it: a model that is not there, a broken setting.
+    #[error("{message}")]
+    Setup {
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        hint: String,
+    },
+}
+
+/// Opens sessions with everything that they need.
+pub trait SessionFactory: Send + Sync {
+    /// A new session.
+    fn create(&self, request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>>;
+    /// A kept session, with all its events for the client.
+    fn load(
+        &self,
+        id: SessionId,
+        request: SessionRequest,
+    ) -> BoxFuture<'_, Result<(SessionHandle, Vec<SessionEvent>), OpenError>>;
+    /// Where sessions are kept.
+    fn store(&self) -> Arc<dyn SessionStore>;
+}
+
+/// What a session is made of.
+pub struct SessionParts {
+    /// Its id.
+    pub id: SessionId,
+    /// What its turns work with.
+    pub turns: TurnContext,
+    /// What a person can type.
+    pub commands: CommandCatalog,
+    /// What it shows.
+    pub panels: Arc<PanelBoard>,
+    /// What to do with a prompt while another one runs.
+    pub on_busy: OnBusy,
+}
+
+/// What to do with a prompt that comes while another one runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnBusy {
+    /// Let it wait, at most so many.
+    Queue(usize),
+    /// Refuse it.
+    Reject,
+}
+
+/// Why a prompt was not answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PromptError {
+    /// The turn failed.
+    #[error(transparent)]
+    Turn(#[from] TurnError),
+    /// Another prompt runs, or too many wait.
+    #[error("the session is busy with another prompt: wait for it, or cancel it")]
+    Busy,
+    /// The session was closed.
+    #[error("the session is closed")]
+    Closed,
+}
+
+/// A live session from outside; cheap to clone.
+#[derive(Clone)]
+pub struct SessionHandle {
+    shared: Arc<Shared>,
+    mailbox: mpsc::UnboundedSender<Letter>,
+}
+
+struct Shared {
+    id: SessionId,
+    turns: TurnContext,
+    commands: CommandCatalog,
+    panels: Arc<PanelBoard>,
+    busy: AtomicBool,
+}
+
+impl SessionHandle {
+    /// Starts the session's actor.
+    pub fn spawn(parts: SessionParts) -> Self {
+        let SessionParts { id, turns, commands, panels, on_busy } = parts;
+        let busy = AtomicBool::new(false);
+        let shared = Arc::new(Shared { id, turns, commands, panels, busy });
+        let (mailbox, letters) = mpsc::unbounded_channel();
+        tokio::spawn(actor::run(shared.clone(), letters, on_busy));
+        Self { shared, mailbox }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &SessionId {
+        &self.shared.id
+    }
+
+    /// Its folders.
+    pub fn roots(&self) -> &Roots {
+        &self.shared.turns.roots
+    }
+
+    /// Its mode now.
+    pub fn mode(&self) -> Mode {
+        self.shared.turns.gate.mode().get()
+    }
+
+    /// Puts a prompt into the mailbox; the answer comes when its turn has ended and all its events were shown. The
+    /// order of calls is the order of turns, even if the futures are awaited later.
+    pub fn prompt(&self, parts: Vec<Part>) -> impl Future<Output = Result<StopReason, PromptError>> + use<> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.mailbox.send(Letter::Prompt { parts, reply });
+        async move {
+            sent.map_err(|_| PromptError::Closed)?;
+            answer.await.unwrap_or(Err(PromptError::Closed))
+        }
+    }
+
+    /// Cancels the running prompt and those that wait. Does nothing when there is none.
+    pub fn cancel(&self) {
+        // A closed session has nothing to cancel.
+        let _ = self.mailbox.send(Letter::Cancel);
+    }
+
+    /// Changes the mode. Holds from the next decision on, also in a running turn.
+    pub fn set_mode(&self, mode: Mode) {
+        self.shared.turns.gate.mode().set(mode);
+        self.shared.turns.outbox.emit(SessionEvent::ModeChanged { mode });
+    }
+
+    /// Tells the client of the session's commands.
+    pub fn announce_commands(&self) {
+        let commands = self.shared.commands.infos();
+        self.shared.turns.outbox.emit(SessionEvent::CommandsChanged { commands });
+    }
+
+    /// Every panel with its status text.
+    pub async fn panels(&self) -> Vec<(PanelInfo, String)> {
+        self.shared.panels.list().await
+    }
+
+    /// A panel's state now.
+    pub async fn panel_snapshot(&self, panel: &str) -> Result<PanelView, PanelError> {
+        self.shared.panels.snapshot(panel).await
+    }
+
+    /// Does an action on a node of a panel.
+    pub async fn panel_act(
+        &self,
+        panel: &str,
+        action: &str,
+        node: &str,
+        args: Map<String, Value>,
+    ) -> Result<PanelReply, PanelError> {
+        let busy = || self.shared.busy.load(Ordering::Acquire);
+        let reply = self.shared.panels.act(panel, action, node, args, busy).await?;
+        if !busy() {
+            self.shared.show_stale_panels();
+        }
+        Ok(reply)
+    }
+
+    /// Cancels what runs, answers what waits, and ends the session. Returns when all of it was shown.
+    pub async fn close(&self) {
+        let (done, closed) = oneshot::channel();
+        if self.mailbox.send(Letter::Close { done }).is_ok() {
+            // An actor that is gone has closed.
+            let _ = closed.await;
+        }
+    }
+}
+
+impl Shared {
+    fn show_stale_panels(&self) {
+        for panel in self.panels.stale() {
+            self.turns.outbox.show_panel_changed(panel);
+        }
+    }
+}
+
+/// Lets everything that was emitted be shown before a question is asked: a question about a call that the client has
+/// not heard of is refused by clients.
+pub struct OrderedApprover {
+    outbox: Outbox,
+    inner: Arc<dyn Approver>,
+}
+
+impl OrderedApprover {
+    /// Asks `inner`, after `outbox`.
+    pub fn new(outbox: Outbox, inner: Arc<dyn Approver>) -> Self {
+        Self { outbox, inner }
+    }
+}
+
+impl Approver for OrderedApprover {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, Approval> {
+        Box::pin(async move {
+            match self.outbox.flush().await {
+                Ok(()) => self.inner.ask(ask).await,
+                Err(_) => Approval::NoChannel,
+            }
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! The actor behind a [`SessionHandle`](super::SessionHandle): prompts one after another, cancel at any moment.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{OnBusy, PromptError, Shared};
+use crate::command::{CommandReply, Typed};
+use crate::event::{EventSink as _, SessionEvent, TurnEnd};
+use crate::transcript::{Part, StopReason};
+use crate::turn::TurnError;
+
+type Reply = oneshot::Sender<Result<StopReason, PromptError>>;
+
+pub(super) enum Letter {
+    Prompt { parts: Vec<Part>, reply: Reply },
+    Cancel,
+    Close { done: oneshot::Sender<()> },
+}
+
+struct Running {
+    turn: JoinHandle<Result<StopReason, TurnError>>,
+    cancel: CancellationToken,
+    reply: Reply,
+}
+
+/// Runs until the session is closed or every handle is gone.
+pub(super) async fn run(shared: Arc<Shared>, mut letters: mpsc::UnboundedReceiver<Letter>, on_busy: OnBusy) {
+    let mut waiting: VecDeque<(Vec<Part>, Reply)> = VecDeque::new();
+    let mut running: Option<Running> = None;
+    let closing = loop {
+        let letter = match running.as_mut() {
+            None => letters.recv().await,
+            Some(current) => tokio::select! {
+                ended = &mut current.turn => {
+                    finish(&shared, running.take(), ended);
+                    running = waiting.pop_front().map(|(parts, reply)| start(&shared, parts, reply));
+                    continue;
+                }
+                letter = letters.recv() => letter,
+            },
+        };
+        match letter {
+            Some(Letter::Prompt { parts, reply }) => match (&running, on_busy) {
+                (None, _) => running = Some(start(&shared, parts, reply)),
+                (Some(_), OnBusy::Queue(most)) if waiting.len() < most => waiting.push_back((parts, reply)),
+                (Some(_), OnBusy::Queue(_) | OnBusy::Reject) => answer(reply, Err(PromptError::Busy)),
+            },
+            Some(Letter::Cancel) => cancel(running.as_ref(), &mut waiting),
+            Some(Letter::Close { done }) => break Some(done),
+            None => break None,
+        }
+    };
+    letters.close();
+    cancel(running.as_ref(), &mut waiting);
+    if let Some(mut current) = running.take() {
+        let ended = (&mut current.turn).await;
+        finish(&shared, Some(current), ended);
+    }
+    if let Some(done) = closing {
+        // Whoever closed may not wait.
+        let _ = done.send(());
+    }
+}
+
+fn start(shared: &Arc<Shared>, parts: Vec<Part>, reply: Reply) -> Running {
+    shared.busy.store(true, Ordering::Release);
+    let cancel = CancellationToken::new();
+    let turn = tokio::spawn(prompt(shared.clone(), parts, cancel.clone()));
+    Running { turn, cancel, reply }
+}
+
+fn finish(
+    shared: &Shared,
+    running: Option<Running>,
+    ended: Result<Result<StopReason, TurnError>, tokio::task::JoinError>,
+) {
+    shared.busy.store(false, Ordering::Release);
+    let outcome = ended.unwrap_or_else(|error| {
+        tracing::error!(session = %shared.id, %error, "a turn ended in a panic");
+        Err(TurnError::Internal("the runtime failed in this turn; its log says where".to_owned()))
+    });
+    if let Some(running) = running {
+        answer(running.reply, outcome.map_err(PromptError::from));
+    }
+}
+
+fn cancel(running: Option<&Running>, waiting: &mut VecDeque<(Vec<Part>, Reply)>) {
+    if let Some(running) = running {
+        running.cancel.cancel();
+    }
+    for (_, reply) in waiting.drain(..) {
+        answer(reply, Ok(StopReason::Cancelled));
+    }
+}
+
+fn answer(reply: Reply, outcome: Result<StopReason, PromptError>) {
+    // A client that went away does not wait for the answer.
+    let _ = reply.send(outcome);
+}
+
+/// One prompt: a command, or a turn of the model. All events were shown when it returns.
+async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken) -> Result<StopReason, TurnError> {
+    let outbox = &shared.turns.outbox;
+    let typed = parts.first().and_then(|part| match part {
+        Part::Text { text } => Some(text.clone()),
+        _ => None,
+    });
+    let title = (!outbox.has_title()).then(|| title(&parts)).flatten();
+    let typed = shared.commands.read(typed.as_deref().unwrap_or_default());
+    let local = !matches!(typed, Typed::Prompt);
+    outbox.emit(SessionEvent::UserMessage { id: outbox.next_message(), parts, local });
+    let outcome = match typed {
+        Typed::Prompt => shared.turns.answer(&cancel).await,
+        Typed::Command(command, arguments) => tokio::select! {
+            biased;
+            () = cancel.cancelled() => Ok(StopReason::Cancelled),
+            reply = command.run(arguments, cancel.child_token()) => match reply {
+                Ok(reply) => follow(&shared, reply, &cancel).await,
+                Err(error) => Ok(say(&shared, format!("error: {error}"))),
+            },
+        },
+        Typed::Unknown(name, near) => Ok(say(&shared, unknown(name, &near))),
+    };
+    if let Some(title) = title {
+        outbox.emit(SessionEvent::Title { title });
+    }
+    shared.show_stale_panels();
+    let end = match &outcome {
+        Ok(stop) => TurnEnd::Stopped(*stop),
+        Err(error) => TurnEnd::Failed(error.to_string()),
+    };
+    outbox.emit(SessionEvent::TurnEnded { end });
+    outbox.flush().await?;
+    outcome
+}
+
+async fn follow(shared: &Shared, reply: CommandReply, cancel: &CancellationToken) -> Result<StopReason, TurnError> {
+    match reply {
+        CommandReply::Text(text) => Ok(say(shared, text)),
+        CommandReply::Prompt { text, prompt } => {
+            if !text.is_empty() {
+                say(shared, text);
+            }
+            let outbox = &shared.turns.outbox;
+            let parts = vec![Part::Text { text: prompt }];
+            outbox.emit(SessionEvent::UserMessage { id: outbox.next_message(), parts, local: false });
+            shared.turns.answer(cancel).await
+        }
+        CommandReply::Call { tool, arguments } => match shared.turns.call_for_person(&tool, arguments, cancel).await? {
+            _ if cancel.is_cancelled() => Ok(StopReason::Cancelled),
+            Ok(outcome) => Ok(say(shared, outcome.for_model())),
+            Err(error) => Ok(say(shared, format!("error: {error}"))),
+        },
+    }
+}
+
+fn say(shared: &Shared, text: String) -> StopReason {
+    let outbox = &shared.turns.outbox;
+    outbox.emit(SessionEvent::AgentText { id: outbox.next_message(), text, local: true });
+    StopReason::EndTurn
+}
+
+fn unknown(name: &str, near: &[&str]) -> String {
+    let hint = match near {
+        [] => "type `/help` for the commands that there are".to_owned(),
+        near => format!("did you mean `/{}`?", near.join("`, `/")),
+    };
+    format!("error: there is no command `/{name}`\nhint: {hint}")
+}
+
+/// The first line of the first text, cut to what fits a list.
+fn title(parts: &[Part]) -> Option<String> {
+    const MOST: usize = 80;
+    let text = parts.iter().find_map(|part| match part {
+        Part::Text { text } => text.lines().map(str::trim).find(|line| !line.is_empty()),
+        _ => None,
+    })?;
+    let line: String = text.chars().filter(|c| !c.is_control()).take(MOST).collect();
+    (!line.is_empty()).then_some(line)
+}

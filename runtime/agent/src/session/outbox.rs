@@ -1,0 +1,214 @@
+//! The one queue of what a session emits: into the history at once, then kept by the store, then shown.
+//!
+//! Events that wait together are kept in one commit, and pieces of one text are joined; an event is shown only after
+//! it was kept. A full queue holds the turn back ([`Outbox::ready`]), so a client that stops reading cannot make the
+//! process grow.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::future::BoxFuture;
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use crate::capability::PanelName;
+use crate::context::History;
+use crate::event::{EventSink, SessionEvent};
+use crate::panel::StalePanels;
+use crate::store::{SessionStore, StoreError};
+use crate::transcript::{Message, MessageId, SessionId, ToolCallId};
+
+/// Events that may wait before the turn is held back.
+const HIGH_WATER: usize = 4096;
+/// Events that are kept in one commit at most.
+const BATCH: usize = 1024;
+/// Bytes of text that are joined into one event at most: its line on the wire stays below 48 KiB, escapes included.
+const JOINED: usize = 8 * 1024;
+
+/// Whoever is shown what happens in a session.
+pub trait Audience: Send + Sync {
+    /// Shows events, in order. Waits while it cannot take more.
+    fn show(&self, events: Vec<SessionEvent>) -> BoxFuture<'_, ()>;
+}
+
+/// The queue; cheap to clone.
+#[derive(Clone)]
+pub struct Outbox(Arc<Inner>);
+
+struct Inner {
+    queue: mpsc::UnboundedSender<Item>,
+    waiting: AtomicUsize,
+    drained: Notify,
+    history: Mutex<History>,
+    stale: StalePanels,
+    failure: Mutex<Option<StoreError>>,
+}
+
+enum Item {
+    Event(SessionEvent),
+    Flush(oneshot::Sender<()>),
+}
+
+impl Outbox {
+    /// A queue for `session` that continues `history`.
+    pub fn new(
+        session: SessionId,
+        history: History,
+        stale: StalePanels,
+        store: Arc<dyn SessionStore>,
+        audience: Arc<dyn Audience>,
+    ) -> Self {
+        let (queue, items) = mpsc::unbounded_channel();
+        let inner = Arc::new(Inner {
+            queue,
+            waiting: AtomicUsize::new(0),
+            drained: Notify::new(),
+            history: Mutex::new(history),
+            stale,
+            failure: Mutex::default(),
+        });
+        let pump = Pump { session, store, audience, unkept: Vec::new() };
+        tokio::spawn(pump.run(items, Arc::downgrade(&inner)));
+        Self(inner)
+    }
+
+    /// Waits while too much is waiting. Fails when the store cannot keep the session.
+    pub async fn ready(&self) -> Result<(), StoreError> {
+        loop {
+            let drained = self.0.drained.notified();
+            if let Some(error) = lock(&self.0.failure).clone() {
+                return Err(error);
+            }
+            if self.0.waiting.load(Ordering::Acquire) < HIGH_WATER {
+                return Ok(());
+            }
+            drained.await;
+        }
+    }
+
+    /// Waits until all that was emitted so far was kept and shown. Fails when it could not be kept; it is tried again
+    /// with the next event.
+    pub async fn flush(&self) -> Result<(), StoreError> {
+        let (done, flushed) = oneshot::channel();
+        if self.0.queue.send(Item::Flush(done)).is_ok() {
+            // A queue that is gone has nothing more to show.
+            let _ = flushed.await;
+        }
+        lock(&self.0.failure).clone().map_or(Ok(()), Err)
+    }
+
+    /// The conversation for the model.
+    pub fn messages(&self) -> Vec<Arc<Message>> {
+        lock(&self.0.history).messages()
+    }
+
+    /// An id for the next message.
+    pub fn next_message(&self) -> MessageId {
+        lock(&self.0.history).next_message()
+    }
+
+    /// An id for the next tool call.
+    pub fn next_call(&self) -> ToolCallId {
+        lock(&self.0.history).next_call()
+    }
+
+    /// Whether the session has a title.
+    pub fn has_title(&self) -> bool {
+        lock(&self.0.history).title().is_some()
+    }
+
+    pub(super) fn show_panel_changed(&self, panel: PanelName) {
+        self.push(SessionEvent::PanelChanged { panel });
+    }
+
+    fn push(&self, event: SessionEvent) {
+        self.0.waiting.fetch_add(1, Ordering::AcqRel);
+        // The pump lives as long as this queue.
+        let _ = self.0.queue.send(Item::Event(event));
+    }
+}
+
+impl EventSink for Outbox {
+    /// A changed panel is only noted here; the session tells of it when the turn ends.
+    fn emit(&self, event: SessionEvent) {
+        if let SessionEvent::PanelChanged { panel } = event {
+            self.0.stale.raise(panel);
+            return;
+        }
+        // Held while queueing, so that the history has the events in the order of the queue.
+        let mut history = lock(&self.0.history);
+        history.apply(&event);
+        self.push(event);
+    }
+}
+
+/// Takes events from the queue, has them kept and shows them.
+struct Pump {
+    session: SessionId,
+    store: Arc<dyn SessionStore>,
+    audience: Arc<dyn Audience>,
+    /// What the store could not keep yet, and the client has not seen.
+    unkept: Vec<SessionEvent>,
+}
+
+impl Pump {
+    async fn run(mut self, mut items: mpsc::UnboundedReceiver<Item>, outbox: std::sync::Weak<Inner>) {
+        let mut batch = Vec::with_capacity(BATCH);
+        while items.recv_many(&mut batch, BATCH).await > 0 {
+            let mut rest = VecDeque::from(std::mem::take(&mut batch));
+            while !rest.is_empty() {
+                let taken = self.take_until_flush(&mut rest);
+                let failure = self.keep_and_show().await.err();
+                if let Some(inner) = outbox.upgrade() {
+                    *lock(&inner.failure) = failure;
+                    inner.waiting.fetch_sub(taken.events, Ordering::AcqRel);
+                    inner.drained.notify_waiters();
+                }
+                if let Some(done) = taken.flush {
+                    // Whoever waited may have given up.
+                    let _ = done.send(());
+                }
+            }
+            batch = Vec::from(rest);
+        }
+    }
+
+    fn take_until_flush(&mut self, rest: &mut VecDeque<Item>) -> Taken {
+        let mut events = 0;
+        while let Some(item) = rest.pop_front() {
+            match item {
+                Item::Event(event) => {
+                    events += 1;
+                    let left = match self.unkept.last_mut() {
+                        Some(last) => last.join(event, JOINED),
+                        None => Some(event),
+                    };
+                    self.unkept.extend(left);
+                }
+                Item::Flush(done) => return Taken { events, flush: Some(done) },
+            }
+        }
+        Taken { events, flush: None }
+    }
+
+    async fn keep_and_show(&mut self) -> Result<(), StoreError> {
+        if self.unkept.is_empty() {
+            return Ok(());
+        }
+        let kept: Arc<[SessionEvent]> = self.unkept.iter().filter(|event| event.is_kept()).cloned().collect();
+        if !kept.is_empty() {
+            self.store.append(&self.session, kept).await?;
+        }
+        self.audience.show(std::mem::take(&mut self.unkept)).await;
+        Ok(())
+    }
+}
+
+struct Taken {
+    events: usize,
+    flush: Option<oneshot::Sender<()>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,180 @@
+//! One prompt to its stop: the model's stream, its tool calls through the gate, limits and cancellation.
+//!
+//! A turn only emits events; the history that the next model request is made from is built from those same events.
+//! Knows nothing about mailboxes, clients or disks. Tested with a scripted model and fake tools in `tests/it`.
+
+mod call;
+
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::capability::Roots;
+use crate::context;
+use crate::event::{EventSink as _, SessionEvent};
+use crate::gate::Gate;
+use crate::model::{Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest};
+use crate::session::Outbox;
+use crate::store::StoreError;
+use crate::tool::{ToolCatalog, ToolError};
+use crate::transcript::{MessageId, StopReason, ToolCall, ToolOutcome};
+
+use call::Announced;
+
+/// How far one turn may go.
+#[derive(Debug, Clone, Copy)]
+pub struct TurnLimits {
+    /// Model requests in one turn; default 50. Reaching it ends the turn with [`StopReason::MaxTurnRequests`].
+    pub model_requests: u32,
+    /// Bytes of one tool call's text that are kept and shown to the model; default 64 KiB.
+    pub tool_output: usize,
+}
+
+impl Default for TurnLimits {
+    fn default() -> Self {
+        Self { model_requests: 50, tool_output: 64 * 1024 }
+    }
+}
+
+/// Why a turn failed. What was said until then stays.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TurnError {
+    /// The model did not answer.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The session could not be kept; nothing is shown that was not kept.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A tool or the runtime itself is broken.
+    #[error("{0}")]
+    Internal(String),
+}
+
+/// What turns of one session work with.
+pub struct TurnContext {
+    /// Answers.
+    pub model: Arc<dyn Model>,
+    /// What the model may call.
+    pub tools: ToolCatalog,
+    /// Decides on every effect.
+    pub gate: Arc<Gate>,
+    /// The session's folders.
+    pub roots: Roots,
+    /// How far a turn may go.
+    pub limits: TurnLimits,
+    /// Takes the events.
+    pub outbox: Outbox,
+}
+
+impl TurnContext {
+    /// Answers the conversation as it stands.
+    pub async fn answer(&self, cancel: &CancellationToken) -> Result<StopReason, TurnError> {
+        for _ in 0..self.limits.model_requests {
+            let message = self.outbox.next_message();
+            let (stop, calls) = match self.ask_model(&message, cancel).await? {
+                Some(answer) => answer,
+                None => return Ok(StopReason::Cancelled),
+            };
+            if calls.is_empty() {
+                return Ok(stop);
+            }
+            self.run_calls(message, calls, cancel).await?;
+            if cancel.is_cancelled() {
+                return Ok(StopReason::Cancelled);
+            }
+        }
+        Ok(StopReason::MaxTurnRequests)
+    }
+
+    /// One tool call for a person's command. Its outcome is shown and not sent to the model.
+    pub async fn call_for_person(
+        &self,
+        name: &str,
+        arguments: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Result<ToolOutcome, ToolError>, TurnError> {
+        let call = ToolCall { id: self.outbox.next_call(), name: name.to_owned(), arguments };
+        let announced = self.announce(self.outbox.next_message(), call, true);
+        let outcome = self.execute(announced, cancel).await;
+        self.outbox.ready().await?;
+        Ok(outcome)
+    }
+
+    /// Streams one answer; none if it was cancelled.
+    async fn ask_model(
+        &self,
+        message: &MessageId,
+        cancel: &CancellationToken,
+    ) -> Result<Option<(StopReason, Vec<(String, Value)>)>, TurnError> {
+        let request = ModelRequest {
+            system: context::system_prompt(&self.roots, self.gate.mode().get()),
+            messages: self.outbox.messages(),
+            tools: self.tools.specs(),
+        };
+        let mut stream = self.model.stream(request);
+        let mut calls = Vec::new();
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Ok(None),
+                next = stream.next() => next,
+            };
+            match next {
+                Some(Ok(ModelEvent::Text(text))) => {
+                    self.outbox.emit(SessionEvent::AgentText { id: message.clone(), text, local: false });
+                }
+                Some(Ok(ModelEvent::Thought(text))) => {
+                    self.outbox.emit(SessionEvent::AgentThought { id: message.clone(), text, signature: None });
+                }
+                Some(Ok(ModelEvent::ThoughtSignature(signature))) => {
+                    let text = String::new();
+                    let signature = Some(signature);
+                    self.outbox.emit(SessionEvent::AgentThought { id: message.clone(), text, signature });
+                }
+                Some(Ok(ModelEvent::ToolCall { name, arguments })) => calls.push((name, arguments)),
+                Some(Ok(ModelEvent::Usage(usage))) => self.outbox.emit(SessionEvent::Usage(usage)),
+                Some(Ok(ModelEvent::Stop(stop))) => return Ok(Some((stop, calls))),
+                Some(Err(error)) => return Err(error.into()),
+                None => return Err(self.cut_off().into()),
+            }
+            self.outbox.ready().await?;
+        }
+    }
+
+    /// Announces all calls of one answer, then runs them one after another. Each gets an outcome, whatever happens:
+    /// a conversation with an unanswered call is refused by providers.
+    async fn run_calls(
+        &self,
+        message: MessageId,
+        calls: Vec<(String, Value)>,
+        cancel: &CancellationToken,
+    ) -> Result<(), TurnError> {
+        let announced: Vec<Announced> = calls
+            .into_iter()
+            .map(|(name, arguments)| {
+                let call = ToolCall { id: self.outbox.next_call(), name, arguments };
+                self.announce(message.clone(), call, false)
+            })
+            .collect();
+        let mut fatal = None;
+        for call in announced {
+            if let Err(ToolError::Fatal(reason)) = self.execute(call, cancel).await {
+                fatal.get_or_insert(reason);
+            }
+            self.outbox.ready().await?;
+        }
+        fatal.map_or(Ok(()), |reason| Err(TurnError::Internal(reason)))
+    }
+
+    fn cut_off(&self) -> ModelError {
+        ModelError {
+            message: "the model's answer was cut off before its end; try again".to_owned(),
+            kind: ModelErrorKind::Network,
+            provider: self.model.id().to_owned(),
+            status: None,
+            retry_after: None,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! One tool call: announced, authorised, run, and its outcome told to the model and the client.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::TurnContext;
+use crate::capability::ToolName;
+use crate::event::{EventSink as _, SessionEvent, ToolCallStatus, ToolCallUpdate};
+use crate::gate::{Exhibit, Origin, Permit};
+use crate::model::ToolKind;
+use crate::tool::{Presentation, Tool, ToolArguments, ToolError};
+use crate::transcript::{MessageId, ToolCall, ToolCallId, ToolContent, ToolOutcome};
+
+/// A call that the client knows of and that has not run yet.
+pub(super) struct Announced {
+    call: ToolCallId,
+    ready: Result<Ready, ToolError>,
+}
+
+struct Ready {
+    tool: Arc<dyn Tool>,
+    name: ToolName,
+    arguments: ToolArguments,
+}
+
+impl TurnContext {
+    /// Tells of a call. One that cannot run is told of as well, and fails when it is executed.
+    pub(super) fn announce(&self, message: MessageId, call: ToolCall, local: bool) -> Announced {
+        let ready = self.prepare(&call);
+        let (presentation, kind) = match &ready {
+            Ok(ready) => (ready.tool.present(&ready.arguments), ready.tool.spec().kind),
+            Err(_) => (Presentation { title: shown_name(&call.name), locations: Vec::new() }, ToolKind::default()),
+        };
+        let id = call.id.clone();
+        self.outbox.emit(SessionEvent::ToolCallStarted {
+            message,
+            call,
+            title: presentation.title,
+            kind,
+            locations: presentation.locations,
+            local,
+        });
+        Announced { call: id, ready }
+    }
+
+    /// Runs an announced call to its end and tells of that. The error is the one the model was told.
+    pub(super) async fn execute(
+        &self,
+        announced: Announced,
+        cancel: &CancellationToken,
+    ) -> Result<ToolOutcome, ToolError> {
+        let Announced { call, ready } = announced;
+        let outcome = match ready {
+            Ok(ready) => tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(ToolError::to_model("cancelled", "the user cancelled the turn")),
+                outcome = self.authorise_and_run(&call, ready, cancel) => outcome,
+            },
+            Err(error) => Err(error),
+        };
+        let update = match &outcome {
+            Ok(outcome) => self.completed(call, outcome),
+            Err(error) => failed(call, error),
+        };
+        self.outbox.emit(SessionEvent::ToolCallUpdated(update));
+        outcome
+    }
+
+    fn prepare(&self, call: &ToolCall) -> Result<Ready, ToolError> {
+        let Some(tool) = self.tools.get(&call.name) else {
+            let near = self.tools.near(&call.name);
+            let hint = if near.is_empty() { String::new() } else { format!("; did you mean `{}`?", near.join("`, `")) };
+            let name = shown_name(&call.name);
+            return Err(ToolError::to_model("not-found", format!("there is no tool `{name}`{hint}")));
+        };
+        let name = tool.spec().name.clone();
+        let arguments = ToolArguments::validate(tool.spec(), call.arguments.clone())?;
+        Ok(Ready { tool: tool.clone(), name, arguments })
+    }
+
+    async fn authorise_and_run(
+        &self,
+        call: &ToolCallId,
+        ready: Ready,
+        cancel: &CancellationToken,
+    ) -> Result<ToolOutcome, ToolError> {
+        let Ready { tool, name, arguments } = ready;
+        let origin = Origin::Model { call: call.clone(), tool: name };
+        let permit = self.authorise(call, origin, &*tool, &arguments).await?;
+        let update = ToolCallUpdate { status: Some(ToolCallStatus::InProgress), ..ToolCallUpdate::of(call.clone()) };
+        self.outbox.emit(SessionEvent::ToolCallUpdated(update));
+        tool.run(&permit, arguments, cancel.child_token()).await
+    }
+
+    /// What only reads is decided first, so that the question about the rest can show what would change.
+    async fn authorise(
+        &self,
+        call: &ToolCallId,
+        origin: Origin,
+        tool: &dyn Tool,
+        arguments: &ToolArguments,
+    ) -> Result<Permit, ToolError> {
+        let effects = tool.effects(arguments)?;
+        let reads: Vec<_> = effects.iter().filter(|effect| effect.is_read()).cloned().collect();
+        if reads.is_empty() || reads.len() == effects.len() {
+            let exhibit = Exhibit { content: Vec::new(), raw: Some(arguments.as_value().clone()) };
+            return Ok(self.gate.authorize_with(origin, effects, exhibit).await?);
+        }
+        let reading = self.gate.authorize(origin.clone(), reads).await?;
+        let content = tool.preview(&reading, arguments).await?;
+        if !content.is_empty() {
+            let update = ToolCallUpdate { content: Some(content.clone()), ..ToolCallUpdate::of(call.clone()) };
+            self.outbox.emit(SessionEvent::ToolCallUpdated(update));
+        }
+        let exhibit = Exhibit { content, raw: Some(arguments.as_value().clone()) };
+        Ok(self.gate.authorize_with(origin, effects, exhibit).await?)
+    }
+
+    fn completed(&self, call: ToolCallId, outcome: &ToolOutcome) -> ToolCallUpdate {
+        let limit = self.limits.tool_output;
+        let content = outcome.content.iter().map(|content| capped(content, limit)).collect();
+        ToolCallUpdate {
+            status: Some(ToolCallStatus::Completed),
+            content: Some(content),
+            locations: (!outcome.locations.is_empty()).then(|| outcome.locations.clone()),
+            structured: outcome.structured.clone(),
+            for_model: Some(cut(&outcome.for_model(), limit)),
+            ..ToolCallUpdate::of(call)
+        }
+    }
+}
+
+fn failed(call: ToolCallId, error: &ToolError) -> ToolCallUpdate {
+    let text = error.to_string();
+    ToolCallUpdate {
+        status: Some(ToolCallStatus::Failed),
+        content: Some(vec![ToolContent::Text { text: text.clone() }]),
+        for_model: Some(text),
+        ..ToolCallUpdate::of(call)
+    }
+}
+
+fn capped(content: &ToolContent, limit: usize) -> ToolContent {
+    match content {
+        ToolContent::Text { text } => ToolContent::Text { text: cut(text, limit) },
+        ToolContent::Resource { uri, text, mime } => {
+            ToolContent::Resource { uri: uri.clone(), text: cut(text, limit), mime: mime.clone() }
+        }
+        diff @ ToolContent::Diff { .. } => diff.clone(),
+    }
+}
+
+/// At most `limit` bytes of `text`, with a note of what is missing.
+fn cut(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let end = (0..=limit).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    let kept = text.get(..end).unwrap_or("");
+    format!("{kept}\n[cut: {} of {} bytes shown]", kept.len(), text.len())
+}
+
+/// A name as the model wrote it, safe to show.
+fn shown_name(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(80).collect()
+}
