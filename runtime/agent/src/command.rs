@@ -86,12 +86,10 @@ impl CommandCatalog {
         if CommandName::new(name).is_err() {
             return Typed::Prompt;
         }
-        match self.0.iter().find(|command| command.info().name == name) {
-            Some(command) => Typed::Command(command, arguments.trim()),
-            None => {
-                let known = self.0.iter().map(|command| command.info().name.as_str());
-                Typed::Unknown(name, crate::near::near(name, known))
-            }
+        if let Some(command) = self.0.iter().find(|command| command.info().name == name) {
+            return Typed::Command(command, arguments.trim());
         }
+        let known = self.0.iter().map(|command| command.info().name.as_str());
+        Typed::Unknown(name, crate::near::near(name, known))
     }
 }

@@ -338,6 +338,7 @@ impl Gate {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Why<'a> {
     Rule(&'a Rule),
     Remembered,

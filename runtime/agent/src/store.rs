@@ -77,6 +77,9 @@ pub struct SessionPage {
     pub next: Option<String>,
 }
 
+/// A session and all its events, in order.
+pub type KeptSession = (SessionRecord, Vec<SessionEvent>);
+
 /// Keeps sessions and their events.
 pub trait SessionStore: Send + Sync {
     /// Makes a new session known. May return before it is on disk; a failure then shows in the first
@@ -87,10 +90,7 @@ pub trait SessionStore: Send + Sync {
     fn append(&self, session: &SessionId, events: Arc<[SessionEvent]>) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// A session and all its events in order; none where it is not known.
-    fn load(
-        &self,
-        session: &SessionId,
-    ) -> BoxFuture<'_, Result<Option<(SessionRecord, Vec<SessionEvent>)>, StoreError>>;
+    fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<Option<KeptSession>, StoreError>>;
 
     /// Sessions that have at least one event, newest first.
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<SessionPage, StoreError>>;

@@ -73,9 +73,8 @@ impl TurnContext {
     pub async fn answer(&self, cancel: &CancellationToken) -> Result<StopReason, TurnError> {
         for _ in 0..self.limits.model_requests {
             let message = self.outbox.next_message();
-            let (stop, calls) = match self.ask_model(&message, cancel).await? {
-                Some(answer) => answer,
-                None => return Ok(StopReason::Cancelled),
+            let Some((stop, calls)) = self.ask_model(&message, cancel).await? else {
+                return Ok(StopReason::Cancelled);
             };
             if calls.is_empty() {
                 return Ok(stop);

@@ -93,7 +93,7 @@ impl WorkspacePath {
         if relative.starts_with('/') {
             return Err(PathError::OutsideRoots(shown(relative)));
         }
-        Self::new(self.root, &format!("{}/{relative}", self.path).trim_start_matches('/'))
+        Self::new(self.root, format!("{}/{relative}", self.path).trim_start_matches('/'))
     }
 
     /// Exactly this path, as a scope.

@@ -1,1 +1,119 @@
+//! Events in, conversation out.
 
+use serde_json::json;
+
+use super::*;
+use crate::model::ToolKind;
+use crate::transcript::ToolCall;
+
+fn user(id: &str, text: &str, local: bool) -> SessionEvent {
+    SessionEvent::UserMessage { id: MessageId::new(id), parts: vec![Part::Text { text: text.into() }], local }
+}
+
+fn text(id: &str, text: &str, local: bool) -> SessionEvent {
+    SessionEvent::AgentText { id: MessageId::new(id), text: text.into(), local }
+}
+
+fn thought(id: &str, text: &str, signature: Option<&str>) -> SessionEvent {
+    SessionEvent::AgentThought { id: MessageId::new(id), text: text.into(), signature: signature.map(str::to_owned) }
+}
+
+fn call(message: &str, id: &str, local: bool) -> SessionEvent {
+    SessionEvent::ToolCallStarted {
+        message: MessageId::new(message),
+        call: ToolCall { id: ToolCallId::new(id), name: "t".into(), arguments: json!({}) },
+        title: "T".into(),
+        kind: ToolKind::Other,
+        locations: Vec::new(),
+        local,
+    }
+}
+
+fn result(id: &str, text: &str, status: ToolCallStatus) -> SessionEvent {
+    SessionEvent::ToolCallUpdated(ToolCallUpdate {
+        status: Some(status),
+        for_model: Some(text.into()),
+        ..ToolCallUpdate::of(ToolCallId::new(id))
+    })
+}
+
+fn told(history: &History) -> String {
+    let mut lines = String::new();
+    for message in history.messages() {
+        let _ = write!(lines, "{} {:?}:", message.id, message.role);
+        for part in &message.parts {
+            let _ = match part {
+                Part::Text { text } => write!(lines, " {text:?}"),
+                Part::Thought { text, signature } => write!(lines, " ({text} {signature:?})"),
+                Part::ToolCall(call) => write!(lines, " ->{}", call.id),
+                Part::ToolResult { call, text, failed } => write!(lines, " <-{call} {text:?} failed={failed}"),
+                other => write!(lines, " {other:?}"),
+            };
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
+#[test]
+fn pieces_become_messages() {
+    let history = History::of(&[
+        user("msg-1", "hi", false),
+        thought("msg-2", "let me ", None),
+        thought("msg-2", "see", None),
+        thought("msg-2", "", Some("proof")),
+        text("msg-2", "I will ", false),
+        text("msg-2", "look.", false),
+        call("msg-2", "call-1", false),
+        call("msg-2", "call-2", false),
+        result("call-1", "one", ToolCallStatus::Completed),
+        result("call-2", "two", ToolCallStatus::Failed),
+        text("msg-3", "Done.", false),
+    ]);
+    expect_test::expect![[r#"
+        msg-1 User: "hi"
+        msg-2 Assistant: (let me see Some("proof")) "I will look." ->call-1 ->call-2
+        call-1-result Tool: <-call-1 "one" failed=false <-call-2 "two" failed=true
+        msg-3 Assistant: "Done."
+    "#]]
+    .assert_eq(&told(&history));
+    assert_eq!(history.next_message().as_str(), "msg-4");
+    assert_eq!(history.next_call().as_str(), "call-3");
+}
+
+#[test]
+fn what_a_person_does_by_command_is_not_sent_to_the_model() {
+    let history = History::of(&[
+        user("msg-1", "/call t", true),
+        call("msg-2", "call-1", true),
+        result("call-1", "secret", ToolCallStatus::Completed),
+        text("msg-3", "secret", true),
+    ]);
+    assert_eq!(told(&history), "");
+    assert_eq!(history.next_message().as_str(), "msg-4");
+    assert_eq!(history.repair().len(), 1, "only the turn is open");
+}
+
+#[test]
+fn a_turn_that_was_cut_short_is_ended_once() {
+    let mut history = History::of(&[user("msg-1", "hi", false), call("msg-2", "call-1", false)]);
+    let repair = history.repair();
+    assert_eq!(repair.len(), 2);
+    for event in &repair {
+        history.apply(event);
+    }
+    assert!(history.repair().is_empty());
+    assert!(told(&history).contains("<-call-1 \"interrupted: the runtime ended before this was done\" failed=true"));
+}
+
+#[test]
+fn a_second_result_of_one_call_is_ignored() {
+    let history = History::of(&[
+        user("msg-1", "hi", false),
+        call("msg-2", "call-1", false),
+        result("call-1", "one", ToolCallStatus::Completed),
+        result("call-1", "again", ToolCallStatus::Completed),
+        result("call-9", "unknown", ToolCallStatus::Completed),
+    ]);
+    assert!(!told(&history).contains("again") && !told(&history).contains("unknown"));
+}

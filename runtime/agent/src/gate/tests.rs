@@ -1,1 +1,172 @@
+//! The gate against a policy, a person and a book: what is asked, what is remembered, what is audited.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
 use super::*;
+use crate::capability::{CommandLine, Grant, PathGlob, RootId, Tier, WorkspacePath};
+
+#[derive(Default)]
+struct World {
+    answer: Mutex<Option<Approval>>,
+    asked: Mutex<Vec<Ask>>,
+    remembered: Mutex<HashMap<String, bool>>,
+    audit: Mutex<Vec<String>>,
+}
+
+impl Approver for World {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, Approval> {
+        self.asked.lock().unwrap().push(ask);
+        let answer = self.answer.lock().unwrap().expect("nothing should have been asked");
+        Box::pin(async move { answer })
+    }
+}
+
+impl GrantBook for World {
+    fn grants(&self, plugin: &PluginId) -> Option<GrantSet> {
+        let grants = vec![Grant::Read(PathGlob::subtree("")), Grant::Write(PathGlob::subtree("notes"))];
+        (plugin.as_str() == "acme:notes").then(|| GrantSet {
+            tier: Tier::Installed,
+            ceiling: grants.clone(),
+            granted: vec![Grant::Write(PathGlob::subtree("notes"))],
+        })
+    }
+
+    fn remembered(&self, subject: &str, effect: &Effect) -> Option<bool> {
+        self.remembered.lock().unwrap().get(&format!("{subject} {effect}")).copied()
+    }
+
+    fn remember(&self, subject: &str, effect: &Effect, allowed: bool) {
+        self.remembered.lock().unwrap().insert(format!("{subject} {effect}"), allowed);
+    }
+}
+
+impl AuditSink for World {
+    fn record(&self, entry: AuditEntry<'_>) {
+        let verdict = if entry.allowed { "allowed" } else { "denied" };
+        self.audit.lock().unwrap().push(format!("{} {verdict} by {}", entry.effect, entry.by));
+    }
+}
+
+fn gate(mode: Mode, answer: Option<Approval>) -> (Arc<World>, Gate) {
+    let world = Arc::new(World { answer: Mutex::new(answer), ..World::default() });
+    let gate =
+        Gate::new(Arc::new(Policy::default()), SharedMode::new(mode), world.clone(), world.clone(), world.clone());
+    (world, gate)
+}
+
+fn path(text: &str) -> WorkspacePath {
+    WorkspacePath::new(RootId(0), text).unwrap()
+}
+
+fn model() -> Origin {
+    Origin::Model { call: ToolCallId::new("call-1"), tool: ToolName::new("write_file").unwrap() }
+}
+
+fn plugin(id: &str) -> Origin {
+    Origin::Plugin { plugin: PluginId::new(id).unwrap(), call: None }
+}
+
+fn write(text: &str) -> Effect {
+    Effect::Write(path(text).scope())
+}
+
+async fn outcome(gate: &Gate, origin: Origin, effect: Effect) -> String {
+    match gate.authorize(origin, vec![effect.clone()]).await {
+        Ok(permit) => {
+            assert!(permit.covers(&effect));
+            "permit".to_owned()
+        }
+        Err(refusal) => refusal.to_string(),
+    }
+}
+
+#[tokio::test]
+async fn a_permit_covers_what_was_allowed_and_no_more() {
+    let (_, gate) = gate(Mode::Auto, None);
+    let permit = gate.authorize(model(), vec![Effect::Read(path("src").subtree()), write("src/a")]).await.unwrap();
+    assert!(permit.covers(&Effect::Read(path("src/deep/b").scope())));
+    assert!(permit.covers(&write("src/a")));
+    for other in [write("src/b"), Effect::Read(path("").subtree()), Effect::Delete(path("src/a").scope())] {
+        assert!(!permit.covers(&other), "{other}");
+    }
+}
+
+#[tokio::test]
+async fn every_answer_has_its_consequence() {
+    for (answer, expected) in [
+        (Approval::AllowOnce, "permit"),
+        (Approval::AllowAlways, "permit"),
+        (Approval::RejectOnce, "denied: write `a`: the user refused"),
+        (Approval::RejectAlways, "denied: write `a`: the user refused"),
+        (Approval::Cancelled, "denied: write `a`: the question was withdrawn before it was answered"),
+        (Approval::NoChannel, "denied: write `a`: it needs a person's approval and there is nobody to ask"),
+    ] {
+        let (world, gate) = gate(Mode::Review, Some(answer));
+        assert_eq!(outcome(&gate, model(), write("a")).await, expected, "{answer:?}");
+        // What was answered for good is not asked again; the rest is.
+        let again = outcome(&gate, model(), write("a")).await;
+        let asked = world.asked.lock().unwrap().len();
+        match answer {
+            Approval::AllowAlways => assert_eq!((again.as_str(), asked), ("permit", 1)),
+            Approval::RejectAlways => {
+                assert_eq!((again.as_str(), asked), ("denied: write `a`: the user has refused this for good", 1));
+            }
+            _ => assert_eq!(asked, 2, "{answer:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_remembered_for_that_subject_and_effect_only() {
+    let (world, gate) = gate(Mode::Review, Some(Approval::AllowAlways));
+    outcome(&gate, model(), write("a")).await;
+    *world.answer.lock().unwrap() = Some(Approval::RejectOnce);
+    assert_eq!(outcome(&gate, model(), write("b")).await, "denied: write `b`: the user refused");
+    let other = Origin::Model { call: ToolCallId::new("call-2"), tool: ToolName::new("edit_file").unwrap() };
+    assert_eq!(outcome(&gate, other, write("a")).await, "denied: write `a`: the user refused");
+}
+
+#[tokio::test]
+async fn programs_are_never_allowed_for_good() {
+    let (world, gate) = gate(Mode::Review, Some(Approval::AllowAlways));
+    let run = Effect::Run(CommandLine { program: "make".into(), arguments: vec![] });
+    assert_eq!(outcome(&gate, model(), run.clone()).await, "permit");
+    assert!(!world.asked.lock().unwrap()[0].may_remember);
+    *world.answer.lock().unwrap() = Some(Approval::RejectOnce);
+    assert_eq!(outcome(&gate, model(), run).await, "denied: run `make`: the user refused");
+}
+
+#[tokio::test]
+async fn one_refusal_refuses_all_and_nothing_is_asked() {
+    let (world, gate) = gate(Mode::ReadOnly, None);
+    let effects = vec![Effect::Read(path("a").scope()), write("a")];
+    let refusal = gate.authorize(model(), effects).await.unwrap_err();
+    assert_eq!(refusal.to_string(), "denied: write `a`: the session is in mode `read-only`");
+    assert_eq!(refusal.hint, "the user can change the session's mode");
+    assert!(world.asked.lock().unwrap().is_empty());
+    assert_eq!(*world.audit.lock().unwrap(), ["read `a` allowed by policy", "write `a` denied by mode"]);
+}
+
+#[tokio::test]
+async fn several_open_effects_are_one_question() {
+    let (world, gate) = gate(Mode::Review, Some(Approval::AllowOnce));
+    gate.authorize(model(), vec![Effect::Read(path("a").scope()), write("a"), write("b")]).await.unwrap();
+    let asked = world.asked.lock().unwrap();
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].title, "tool write_file: write `a`, write `b`");
+    assert_eq!(asked[0].call, Some(ToolCallId::new("call-1")));
+}
+
+#[tokio::test]
+async fn plugins_have_their_own_rights() {
+    let (_, gate) = gate(Mode::Auto, Some(Approval::RejectOnce));
+    for (id, effect, expected) in [
+        ("acme:notes", write("notes/a"), "permit"),
+        ("acme:notes", write("src/a"), "denied: write `src/a`: the plugin's manifest does not ask for it"),
+        ("acme:notes", Effect::Read(path("a").scope()), "denied: read `a`: the user refused"),
+        ("acme:other", write("notes/a"), "denied: write `notes/a`: the plugin was not granted it"),
+    ] {
+        assert_eq!(outcome(&gate, plugin(id), effect.clone()).await, expected, "{id} {effect}");
+    }
+}

@@ -141,13 +141,19 @@ impl Command for Panel {
             let (node, json) = word(rest);
             let text = match (name, action, node) {
                 ("", ..) => self.list().await,
-                (name, "", _) => drawn(self.announced(name), &self.panels.snapshot(name).await.map_err(shown)?),
+                (name, "", _) => {
+                    drawn(self.announced(name), &self.panels.snapshot(name).await.map_err(|error| shown(&error))?)
+                }
                 (_, action, "") => {
                     return Err(invalid(format!("no node was named for `{action}`: the panel shows them in brackets")));
                 }
                 (name, action, node) => {
                     // The command is itself the prompt that runs, so nothing else can be in the way.
-                    let reply = self.panels.act(name, action, node, object(json)?, || false).await.map_err(shown)?;
+                    let reply = self
+                        .panels
+                        .act(name, action, node, object(json)?, || false)
+                        .await
+                        .map_err(|error| shown(&error))?;
                     let panel = drawn(self.announced(name), &reply.view);
                     reply.message.map_or(panel.clone(), |message| format!("{message}\n\n{panel}"))
                 }
@@ -191,8 +197,8 @@ fn invalid(message: impl Into<String>) -> ToolError {
     ToolError::to_model("invalid-args", message)
 }
 
-fn shown(error: PanelError) -> ToolError {
-    let available = match &error {
+fn shown(error: &PanelError) -> ToolError {
+    let available = match error {
         PanelError::UnknownPanel { available, .. } | PanelError::UnknownAction { available, .. } => {
             format!(" (there are: {})", available.join(", "))
         }

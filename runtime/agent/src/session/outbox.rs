@@ -72,12 +72,13 @@ impl Outbox {
         Self(inner)
     }
 
-    /// Waits while too much is waiting. Fails when the store cannot keep the session.
+    /// Waits while too much is waiting. Where the store could not keep the session it is tried once more, and the
+    /// failure is told.
     pub async fn ready(&self) -> Result<(), StoreError> {
         loop {
             let drained = self.0.drained.notified();
-            if let Some(error) = lock(&self.0.failure).clone() {
-                return Err(error);
+            if lock(&self.0.failure).is_some() {
+                self.flush().await?;
             }
             if self.0.waiting.load(Ordering::Acquire) < HIGH_WATER {
                 return Ok(());

@@ -1,0 +1,377 @@
+//! The doubles that the scenarios are played with.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, RootId, Roots, ToolName, WorkspacePath};
+use acp_runtime_agent::command::CommandCatalog;
+use acp_runtime_agent::context::History;
+use acp_runtime_agent::event::{SessionEvent, ToolCallStatus, TurnEnd};
+use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Permit, SharedMode};
+use acp_runtime_agent::model::{InputSchema, Model, ModelError, ModelEvent, ModelRequest, ToolKind, ToolSpec};
+use acp_runtime_agent::panel::{PanelBoard, StalePanels};
+use acp_runtime_agent::policy::{Mode, Policy};
+use acp_runtime_agent::session::{
+    Audience, OnBusy, OrderedApprover, Outbox, SessionHandle, SessionParts, builtin_commands,
+};
+use acp_runtime_agent::store::{ListQuery, SessionPage, SessionRecord, SessionStore, StoreError};
+use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError};
+use acp_runtime_agent::transcript::{Message, Part, SessionId, ToolContent, ToolOutcome};
+use acp_runtime_agent::turn::{TurnContext, TurnLimits};
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// What the model does for one request, in order.
+pub enum Line {
+    Say(ModelEvent),
+    Fail(ModelError),
+    /// Waits until the test says go, or for ever.
+    Wait(Arc<Notify>),
+}
+
+#[derive(Default)]
+pub struct ScriptedModel {
+    answers: Mutex<VecDeque<Vec<Line>>>,
+    pub requests: Mutex<Vec<Vec<Arc<Message>>>>,
+}
+
+impl Model for ScriptedModel {
+    fn id(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn stream(&self, request: ModelRequest) -> BoxStream<'_, Result<ModelEvent, ModelError>> {
+        self.requests.lock().unwrap().push(request.messages);
+        let lines = self.answers.lock().unwrap().pop_front().unwrap_or_default();
+        futures::stream::iter(lines)
+            .filter_map(|line| async {
+                match line {
+                    Line::Say(event) => Some(Ok(event)),
+                    Line::Fail(error) => Some(Err(error)),
+                    Line::Wait(go) => {
+                        go.notified().await;
+                        None
+                    }
+                }
+            })
+            .boxed()
+    }
+}
+
+/// Keeps everything in memory; can be told to fail.
+#[derive(Default)]
+pub struct MemoryStore {
+    events: Mutex<HashMap<SessionId, Vec<SessionEvent>>>,
+    pub full: AtomicBool,
+}
+
+impl MemoryStore {
+    pub fn kept(&self) -> Vec<SessionEvent> {
+        self.events.lock().unwrap().get(&SessionId::new("s")).cloned().unwrap_or_default()
+    }
+}
+
+impl SessionStore for MemoryStore {
+    fn create(&self, _: SessionRecord) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn append(&self, session: &SessionId, events: Arc<[SessionEvent]>) -> BoxFuture<'_, Result<(), StoreError>> {
+        let full = self.full.load(Ordering::SeqCst);
+        if !full {
+            self.events.lock().unwrap().entry(session.clone()).or_default().extend(events.iter().cloned());
+        }
+        let failure = StoreError::Unwritable { path: "/store".into(), reason: "No space left on device".into() };
+        Box::pin(async move { if full { Err(failure) } else { Ok(()) } })
+    }
+
+    fn load(
+        &self,
+        session: &SessionId,
+    ) -> BoxFuture<'_, Result<Option<(SessionRecord, Vec<SessionEvent>)>, StoreError>> {
+        let events = self.events.lock().unwrap().get(session).cloned();
+        let record = SessionRecord {
+            id: session.clone(),
+            cwd: "/p".into(),
+            additional: Vec::new(),
+            title: None,
+            updated: SystemTime::UNIX_EPOCH,
+        };
+        Box::pin(async { Ok(events.map(|events| (record, events))) })
+    }
+
+    fn list(&self, _: ListQuery) -> BoxFuture<'_, Result<SessionPage, StoreError>> {
+        Box::pin(async { Ok(SessionPage::default()) })
+    }
+
+    fn delete(&self, _: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// Remembers what it was shown; can refuse to take more until it is told to.
+#[derive(Default)]
+pub struct Screen {
+    shown: Mutex<Vec<SessionEvent>>,
+    pub stuck: AtomicBool,
+    pub go_on: Notify,
+}
+
+impl Screen {
+    pub fn shown(&self) -> Vec<SessionEvent> {
+        self.shown.lock().unwrap().clone()
+    }
+}
+
+impl Audience for Screen {
+    fn show(&self, events: Vec<SessionEvent>) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            while self.stuck.load(Ordering::SeqCst) {
+                self.go_on.notified().await;
+            }
+            self.shown.lock().unwrap().extend(events);
+        })
+    }
+}
+
+/// Answers every question alike, and remembers what was on the screen when it was asked.
+pub struct Person {
+    pub answer: Approval,
+    pub asked: Mutex<Vec<(Ask, usize)>>,
+    screen: Arc<Screen>,
+}
+
+impl Approver for Person {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, Approval> {
+        self.asked.lock().unwrap().push((ask, self.screen.shown().len()));
+        let answer = self.answer;
+        Box::pin(async move { answer })
+    }
+}
+
+struct NoBook;
+
+impl GrantBook for NoBook {
+    fn grants(&self, _: &PluginId) -> Option<GrantSet> {
+        None
+    }
+
+    fn remembered(&self, _: &str, _: &Effect) -> Option<bool> {
+        None
+    }
+
+    fn remember(&self, _: &str, _: &Effect, _: bool) {}
+}
+
+impl AuditSink for NoBook {
+    fn record(&self, _: AuditEntry<'_>) {}
+}
+
+type Act = fn(Value) -> Result<ToolOutcome, ToolError>;
+
+/// A tool that writes the file `out`, after a preview, and answers what its function says.
+pub struct FakeTool {
+    spec: Arc<ToolSpec>,
+    writes: bool,
+    act: Act,
+    hang: Option<Arc<Notify>>,
+}
+
+impl FakeTool {
+    pub fn new(name: &str, writes: bool, act: Act) -> Arc<dyn Tool> {
+        Self::build(name, writes, act, None)
+    }
+
+    /// A tool that says that it started and then never ends.
+    pub fn hanging(name: &str, started: Arc<Notify>) -> Arc<dyn Tool> {
+        Self::build(name, false, |_| Ok(ToolOutcome::default()), Some(started))
+    }
+
+    fn build(name: &str, writes: bool, act: Act, hang: Option<Arc<Notify>>) -> Arc<dyn Tool> {
+        let spec = ToolSpec {
+            name: ToolName::new(name).unwrap(),
+            title: name.to_owned(),
+            description: format!("Does {name}."),
+            input: InputSchema::new(json!({ "type": "object", "properties": { "n": { "type": "integer" } } })),
+            kind: ToolKind::Other,
+        };
+        Arc::new(Self { spec: Arc::new(spec), writes, act, hang })
+    }
+}
+
+impl Tool for FakeTool {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn effects(&self, _: &ToolArguments) -> Result<Vec<Effect>, ToolError> {
+        let path = WorkspacePath::new(RootId(0), "out").unwrap();
+        let mut effects = vec![Effect::Read(path.scope())];
+        if self.writes {
+            effects.push(Effect::Write(path.scope()));
+        }
+        Ok(effects)
+    }
+
+    fn preview<'a>(
+        &'a self,
+        permit: &'a Permit,
+        _: &'a ToolArguments,
+    ) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>> {
+        let path = WorkspacePath::new(RootId(0), "out").unwrap();
+        assert!(permit.covers(&Effect::Read(path.scope())) && !permit.covers(&Effect::Write(path.scope())));
+        Box::pin(async { Ok(vec![ToolContent::Diff { path: "/p/out".into(), old: None, new: "new".into() }]) })
+    }
+
+    fn run<'a>(
+        &'a self,
+        permit: &'a Permit,
+        arguments: ToolArguments,
+        _: CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolOutcome, ToolError>> {
+        for effect in self.effects(&arguments).unwrap() {
+            assert!(permit.covers(&effect), "{effect}");
+        }
+        Box::pin(async move {
+            if let Some(started) = &self.hang {
+                started.notify_one();
+                futures::future::pending::<()>().await;
+            }
+            (self.act)(arguments.as_value().clone())
+        })
+    }
+}
+
+/// One session with all its doubles.
+pub struct Stage {
+    pub session: SessionHandle,
+    pub model: Arc<ScriptedModel>,
+    pub store: Arc<MemoryStore>,
+    pub screen: Arc<Screen>,
+    pub person: Arc<Person>,
+}
+
+pub struct Setting {
+    pub mode: Mode,
+    pub answer: Approval,
+    pub tools: Vec<Arc<dyn Tool>>,
+    pub on_busy: OnBusy,
+    pub limits: TurnLimits,
+    /// Continues what this store has kept.
+    pub store: Arc<MemoryStore>,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Review,
+            answer: Approval::AllowOnce,
+            tools: Vec::new(),
+            on_busy: OnBusy::Queue(2),
+            limits: TurnLimits::default(),
+            store: Arc::default(),
+        }
+    }
+}
+
+impl Setting {
+    pub fn play(self, answers: Vec<Vec<Line>>) -> Stage {
+        let model = Arc::new(ScriptedModel { answers: Mutex::new(answers.into()), ..ScriptedModel::default() });
+        let screen = Arc::new(Screen::default());
+        let person = Arc::new(Person { answer: self.answer, asked: Mutex::default(), screen: screen.clone() });
+        let stale = StalePanels::default();
+        let id = SessionId::new("s");
+        let history = History::of(&self.store.kept());
+        let outbox = Outbox::new(id.clone(), history, stale.clone(), self.store.clone(), screen.clone());
+        let approver = Arc::new(OrderedApprover::new(outbox.clone(), person.clone()));
+        let mode = SharedMode::new(self.mode);
+        let gate = Gate::new(Arc::new(Policy::default()), mode, approver, Arc::new(NoBook), Arc::new(NoBook));
+        let mut tools = ToolCatalog::default();
+        for tool in self.tools {
+            tools.add(tool).unwrap();
+        }
+        let panels = Arc::new(PanelBoard::new(stale));
+        let mut commands = CommandCatalog::default();
+        for command in builtin_commands(&tools, &panels, &[]) {
+            commands.add(command).unwrap();
+        }
+        let roots = Roots::new([(PathBuf::from("/p"), PathBuf::from("/p"))]);
+        let turns =
+            TurnContext { model: model.clone(), tools, gate: Arc::new(gate), roots, limits: self.limits, outbox };
+        let session = SessionHandle::spawn(SessionParts { id, turns, commands, panels, on_busy: self.on_busy });
+        Stage { session, model, store: self.store, screen, person }
+    }
+}
+
+pub fn say(text: &str) -> Line {
+    Line::Say(ModelEvent::Text(text.to_owned()))
+}
+
+pub fn call(name: &str, arguments: Value) -> Line {
+    Line::Say(ModelEvent::call(name, arguments))
+}
+
+pub fn stop() -> Line {
+    Line::Say(ModelEvent::Stop(acp_runtime_agent::transcript::StopReason::EndTurn))
+}
+
+pub fn text(text: &str) -> Vec<Part> {
+    vec![Part::Text { text: text.to_owned() }]
+}
+
+/// Events as lines that a person reads.
+pub fn script(events: &[SessionEvent]) -> String {
+    let mut script = String::new();
+    for event in events {
+        let line = match event {
+            SessionEvent::UserMessage { id, parts, local } => {
+                let said = parts.iter().map(|part| match part {
+                    Part::Text { text } => text.clone(),
+                    other => format!("{other:?}"),
+                });
+                format!("{id} user{}: {}", if *local { " (local)" } else { "" }, said.collect::<Vec<_>>().join(" + "))
+            }
+            SessionEvent::AgentText { id, text, local } => {
+                format!("{id} agent{}: {}", if *local { " (local)" } else { "" }, text.trim_end().replace('\n', " | "))
+            }
+            SessionEvent::AgentThought { id, text, .. } => format!("{id} thinks: {text}"),
+            SessionEvent::ToolCallStarted { message, call, title, local, .. } => {
+                format!("{message} {} {}{} pending: {title}", call.id, call.name, if *local { " (local)" } else { "" })
+            }
+            SessionEvent::ToolCallUpdated(update) => {
+                let status = match update.status {
+                    Some(ToolCallStatus::Pending) => "pending",
+                    Some(ToolCallStatus::InProgress) => "in progress",
+                    Some(ToolCallStatus::Completed) => "completed",
+                    Some(ToolCallStatus::Failed) => "failed",
+                    None => "shows",
+                };
+                let shown: Vec<String> = update
+                    .content
+                    .iter()
+                    .flatten()
+                    .map(|content| match content {
+                        ToolContent::Text { text } => text.clone(),
+                        ToolContent::Diff { path, new, .. } => format!("diff of {path}: {new}"),
+                        ToolContent::Resource { uri, .. } => uri.clone(),
+                    })
+                    .collect();
+                format!("{} {status} {}", update.id, shown.join(" + ")).trim_end().to_owned()
+            }
+            SessionEvent::Title { title } => format!("title: {title}"),
+            SessionEvent::TurnEnded { end: TurnEnd::Stopped(stop) } => format!("end: {stop:?}"),
+            SessionEvent::TurnEnded { end: TurnEnd::Failed(reason) } => format!("failed: {reason}"),
+            other => format!("{other:?}"),
+        };
+        script.push_str(&line);
+        script.push('\n');
+    }
+    script
+}

@@ -1,0 +1,8 @@
+//! Sessions from outside: a scripted model, fake tools, a store in memory; in go prompts, out come events.
+
+#![allow(clippy::unwrap_used, clippy::new_ret_no_self, reason = "a test fails by panicking")]
+
+mod doubles;
+mod outbox;
+mod session;
+mod turn;

@@ -1,0 +1,190 @@
+//! Mailbox, cancellation, commands, loading.
+
+use std::sync::Arc;
+
+use acp_runtime_agent::context::History;
+use acp_runtime_agent::gate::Approval;
+use acp_runtime_agent::policy::Mode;
+use acp_runtime_agent::session::{OnBusy, PromptError};
+use acp_runtime_agent::transcript::{StopReason, ToolOutcome};
+use expect_test::expect;
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::doubles::{FakeTool, Line, Setting, call, say, script, stop, text};
+
+#[tokio::test]
+async fn prompts_wait_for_each_other_and_too_many_are_refused() {
+    let go = Arc::new(Notify::new());
+    let stage = Setting { on_busy: OnBusy::Queue(1), ..Setting::default() }
+        .play(vec![vec![Line::Wait(go.clone()), say("1"), stop()], vec![say("2"), stop()]]);
+    let first = stage.session.prompt(text("a"));
+    let second = stage.session.prompt(text("b"));
+    assert_eq!(stage.session.prompt(text("c")).await, Err(PromptError::Busy));
+    go.notify_one();
+    assert_eq!((first.await, second.await), (Ok(StopReason::EndTurn), Ok(StopReason::EndTurn)));
+    let shown = script(&stage.screen.shown());
+    assert!(shown.find("agent: 1") < shown.find("user: b"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_busy_session_can_refuse_at_once() {
+    let go = Arc::new(Notify::new());
+    let stage = Setting { on_busy: OnBusy::Reject, ..Setting::default() }
+        .play(vec![vec![Line::Wait(go.clone()), stop()], vec![stop()]]);
+    let first = stage.session.prompt(text("a"));
+    assert_eq!(stage.session.prompt(text("b")).await, Err(PromptError::Busy));
+    go.notify_one();
+    first.await.unwrap();
+    assert_eq!(stage.session.prompt(text("c")).await, Ok(StopReason::EndTurn));
+}
+
+#[tokio::test]
+async fn cancel_ends_a_stalled_model_and_what_waits() {
+    let never = Arc::new(Notify::new());
+    let stage = Setting::default().play(vec![vec![say("Hel"), Line::Wait(never)], vec![say("fine"), stop()]]);
+    let first = stage.session.prompt(text("a"));
+    let second = stage.session.prompt(text("b"));
+    stage.session.cancel();
+    stage.session.cancel();
+    assert_eq!((first.await, second.await), (Ok(StopReason::Cancelled), Ok(StopReason::Cancelled)));
+    stage.session.cancel();
+    assert_eq!(stage.session.prompt(text("c")).await, Ok(StopReason::EndTurn));
+}
+
+#[tokio::test]
+async fn cancel_ends_a_hanging_tool_and_answers_the_calls_behind_it() {
+    let started = Arc::new(Notify::new());
+    let tools =
+        vec![FakeTool::hanging("hang", started.clone()), FakeTool::new("look", false, |_| Ok(ToolOutcome::text("x")))];
+    let stage = Setting { tools, ..Setting::default() }
+        .play(vec![vec![call("hang", json!({})), call("look", json!({})), stop()], vec![say("fine"), stop()]]);
+    let prompt = stage.session.prompt(text("a"));
+    started.notified().await;
+    stage.session.cancel();
+    assert_eq!(prompt.await, Ok(StopReason::Cancelled));
+    expect![[r"
+        msg-1 user: a
+        msg-2 call-1 hang pending: hang
+        msg-2 call-2 look pending: look
+        call-1 in progress
+        call-1 failed Error [cancelled]: the user cancelled the turn
+        call-2 failed Error [cancelled]: the user cancelled the turn
+        title: a
+        end: Cancelled
+    "]]
+    .assert_eq(&script(&stage.screen.shown()));
+    assert_eq!(stage.session.prompt(text("b")).await, Ok(StopReason::EndTurn));
+}
+
+#[tokio::test]
+async fn closing_answers_everything_and_takes_nothing_more() {
+    let never = Arc::new(Notify::new());
+    let stage = Setting::default().play(vec![vec![say("Hel"), Line::Wait(never)]]);
+    let first = stage.session.prompt(text("a"));
+    let second = stage.session.prompt(text("b"));
+    stage.session.close().await;
+    assert_eq!((first.await, second.await), (Ok(StopReason::Cancelled), Ok(StopReason::Cancelled)));
+    assert_eq!(stage.session.prompt(text("c")).await, Err(PromptError::Closed));
+    stage.session.close().await;
+    assert!(script(&stage.store.kept()).ends_with("end: Cancelled\n"));
+}
+
+#[tokio::test]
+async fn commands_work_without_a_model() {
+    let tools = vec![
+        FakeTool::new("put", true, |_| Ok(ToolOutcome::text("written"))),
+        FakeTool::new("look", false, |arguments| Ok(ToolOutcome::text(format!("saw {arguments}")))),
+    ];
+    let stage = Setting { tools, answer: Approval::NoChannel, ..Setting::default() }.play(vec![]);
+    for prompt in [
+        "/tools",
+        "/call look {\"n\": 2}",
+        "/call put {}",
+        "/call lok {}",
+        "/call look {oops",
+        "/call look {\"n\": \"x\"}",
+        "/call",
+        "/cal look",
+        "/panel",
+        "/panel nope",
+    ] {
+        assert_eq!(stage.session.prompt(text(prompt)).await, Ok(StopReason::EndTurn), "{prompt}");
+    }
+    expect![[r#"
+        msg-1 user (local): /tools
+        msg-2 agent (local): - `put` – Does put. | - `look` – Does look.
+        title: /tools
+        end: EndTurn
+        msg-3 user (local): /call look {"n": 2}
+        msg-4 call-1 look (local) pending: look
+        call-1 in progress
+        call-1 completed saw {"n":2}
+        msg-5 agent (local): saw {"n":2}
+        end: EndTurn
+        msg-6 user (local): /call put {}
+        msg-7 call-2 put (local) pending: put
+        call-2 shows diff of /p/out: new
+        call-2 failed Error [denied]: denied: write `out`: it needs a person's approval and there is nobody to ask (allow it beforehand, such as with `--allow`, or run in an editor)
+        msg-8 agent (local): error: Error [denied]: denied: write `out`: it needs a person's approval and there is nobody to ask (allow it beforehand, such as with `--allow`, or run in an editor)
+        end: EndTurn
+        msg-9 user (local): /call lok {}
+        msg-10 agent (local): error: Error [not-found]: there is no tool `lok`; did you mean `look`?
+        end: EndTurn
+        msg-11 user (local): /call look {oops
+        msg-12 agent (local): error: Error [invalid-args]: `{oops` is not a JSON object: key must be a string at line 1 column 2
+        end: EndTurn
+        msg-13 user (local): /call look {"n": "x"}
+        msg-14 call-3 look (local) pending: look
+        call-3 failed Error [invalid-args]: /n: "x" is not of type "integer"
+        msg-15 agent (local): error: Error [invalid-args]: /n: "x" is not of type "integer"
+        end: EndTurn
+        msg-16 user (local): /call
+        msg-17 agent (local): error: Error [invalid-args]: no tool was named: type `/call TOOL {json}`, or `/tools` for the tools
+        end: EndTurn
+        msg-18 user (local): /cal look
+        msg-19 agent (local): error: there is no command `/cal` | hint: did you mean `/call`?
+        end: EndTurn
+        msg-20 user (local): /panel
+        msg-21 agent (local): There are no panels.
+        end: EndTurn
+        msg-22 user (local): /panel nope
+        msg-23 agent (local): error: Error [panel]: unknown panel `nope` (there are: )
+        end: EndTurn
+    "#]]
+    .assert_eq(&script(&stage.screen.shown()));
+    assert!(stage.model.requests.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_path_is_not_a_command() {
+    let stage = Setting::default().play(vec![vec![say("a program"), stop()]]);
+    stage.session.prompt(text("/usr/bin/env is what?")).await.unwrap();
+    assert_eq!(stage.model.requests.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_loaded_session_goes_on_where_it_stood() {
+    let tools = || vec![FakeTool::new("look", false, |_| Ok(ToolOutcome::text("x")))];
+    let stage = Setting { tools: tools(), ..Setting::default() }
+        .play(vec![vec![say("A"), call("look", json!({})), stop()], vec![say("B"), stop()]]);
+    stage.session.prompt(text("one")).await.unwrap();
+    stage.session.set_mode(Mode::Plan);
+    stage.session.close().await;
+    let before = History::of(&stage.store.kept()).messages();
+
+    let again = Setting { tools: tools(), store: stage.store.clone(), ..Setting::default() }
+        .play(vec![vec![call("look", json!({})), stop()], vec![say("C"), stop()]]);
+    again.session.prompt(text("two")).await.unwrap();
+    let requests = again.model.requests.lock().unwrap();
+    assert_eq!(requests[0][..before.len()], before[..]);
+    expect![[r"
+        msg-4 user: two
+        msg-5 call-2 look pending: look
+        call-2 in progress
+        call-2 completed x
+        msg-6 agent: C
+        end: EndTurn
+    "]]
+    .assert_eq(&script(&again.screen.shown()));
+}
