@@ -1,1 +1,3 @@
 //! acp-runtime: an ACP agent whose tools, commands and panels are sandboxed WASM components.
+
+pub mod models;

@@ -1,0 +1,225 @@
+//! The language models: which ones are configured, and how each is asked.
+//!
+//! A model is named by an id: `none` (explains how to configure one), `script:FILE` (plays a scenario) or
+//! `provider/model`, where the provider is a table of the settings that names its wire format. Nothing is guessed from
+//! a model's name. Knows nothing about sessions, tools or ACP, and reads neither the settings file nor the environment.
+//!
+//! Tested by `tests/it/models.rs` against a loopback server that speaks the providers' formats with faults, and by
+//! tables beside the code.
+
+mod failure;
+mod history;
+mod none;
+mod provider;
+mod retry;
+mod script;
+mod settings;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use acp_runtime_agent::model::Model;
+
+use self::none::NoModel;
+use self::provider::{HttpClient, Provider, ProviderModel};
+use self::script::ScriptModel;
+pub use self::settings::{ProviderSettings, ReasoningEffort, Retries, Secret, Timeouts, WireFormat};
+
+/// The id of the model that explains how to configure one.
+pub const NONE: &str = "none";
+
+const SCRIPT: &str = "script:";
+
+/// All models that the settings name. Making it costs nothing: the HTTP client comes into being with the first request
+/// and is shared by every model.
+pub struct Models {
+    default: String,
+    providers: BTreeMap<String, Arc<Provider>>,
+    http: Arc<HttpClient>,
+}
+
+/// A model as a client offers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelEntry {
+    /// What [`Models::open`] takes.
+    pub id: String,
+    /// What people see.
+    pub name: String,
+}
+
+/// Why a model cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelsError {
+    /// The id names a provider that is not configured.
+    #[error("no provider `{provider}` for the model `{id}`; {}", known(.configured))]
+    UnknownProvider {
+        /// The model's id.
+        id: String,
+        /// Its first part.
+        provider: String,
+        /// The providers of the settings.
+        configured: Vec<String>,
+    },
+    /// A provider's settings cannot work.
+    #[error("{reason}, in `[providers.{provider}]`")]
+    Settings {
+        /// The provider's name.
+        provider: String,
+        /// What is wrong, and what to write.
+        reason: String,
+    },
+    /// A scenario cannot be played.
+    #[error("cannot play the scenario `{}`: {reason}", .file.display())]
+    Script {
+        /// The scenario.
+        file: PathBuf,
+        /// What is wrong, with the line where there is one.
+        reason: String,
+    },
+}
+
+fn known(configured: &[String]) -> String {
+    if configured.is_empty() {
+        return "no provider is configured, add one such as `[providers.openai]`".to_owned();
+    }
+    format!("configured are `{}`", configured.join("`, `"))
+}
+
+impl Models {
+    /// Checks the providers and settles the default: the given id, else the first provider's model, else `none`.
+    /// `environment` looks variables up, for keys that the settings leave there.
+    pub fn new(
+        default: Option<&str>,
+        providers: BTreeMap<String, ProviderSettings>,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ModelsError> {
+        let providers = providers
+            .into_iter()
+            .map(|(name, settings)| {
+                let provider = Provider::new(name.clone(), settings, &environment)
+                    .map_err(|reason| ModelsError::Settings { provider: name.clone(), reason })?;
+                Ok((name, Arc::new(provider)))
+            })
+            .collect::<Result<BTreeMap<_, _>, _>>()?;
+        let first = || providers.values().next().map_or_else(|| NONE.to_owned(), |provider| provider.default_id());
+        let default = default.map_or_else(first, str::to_owned);
+        Ok(Self { default, providers, http: Arc::default() })
+    }
+
+    /// The id of the model that a session starts with.
+    pub fn default_id(&self) -> &str {
+        &self.default
+    }
+
+    /// The models to choose from: those of the settings, and the default where it is not among them.
+    pub fn list(&self) -> Vec<ModelEntry> {
+        let mut entries: Vec<ModelEntry> = self.providers.values().flat_map(|provider| provider.entries()).collect();
+        if !entries.iter().any(|entry| entry.id == self.default) {
+            let name = match self.default.as_str() {
+                NONE => "No model",
+                id => id,
+            };
+            entries.insert(0, ModelEntry { id: self.default.clone(), name: name.to_owned() });
+        }
+        entries
+    }
+
+    /// A model to ask. A provider's name alone means its default model; models that the settings do not list are
+    /// passed to their provider as they are. `effort` overrides the provider's own. A scenario starts at its beginning.
+    pub fn open(&self, id: &str, effort: Option<ReasoningEffort>) -> Result<Arc<dyn Model>, ModelsError> {
+        if id == NONE {
+            return Ok(Arc::new(NoModel));
+        }
+        if let Some(file) = id.strip_prefix(SCRIPT) {
+            return Ok(Arc::new(ScriptModel::read(id, file.into())?));
+        }
+        let (name, model) = match id.split_once('/') {
+            Some((name, model)) => (name, Some(model)),
+            None => (id, None),
+        };
+        let provider = self.providers.get(name).ok_or_else(|| ModelsError::UnknownProvider {
+            id: id.to_owned(),
+            provider: name.to_owned(),
+            configured: self.providers.keys().cloned().collect(),
+        })?;
+        Ok(Arc::new(ProviderModel::new(Arc::clone(provider), model, effort, Arc::clone(&self.http))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn models(default: Option<&str>, toml: &str) -> Result<Models, ModelsError> {
+        Models::new(default, toml::from_str(toml).unwrap(), |_| None)
+    }
+
+    const TWO: &str = r#"
+        [lab]
+        wire = "openai-chat"
+        base_url = "http://127.0.0.1:1/v1"
+        model = "org/small"
+        models = ["org/large"]
+        [zoo]
+        wire = "anthropic"
+        model = "claude-opus-4-5"
+    "#;
+
+    #[test]
+    fn ids_name_models() {
+        let models = models(None, TWO).unwrap();
+        for (id, opened) in [
+            ("none", "none"),
+            ("lab", "lab/org/small"),
+            ("lab/org/large", "lab/org/large"),
+            ("lab/unlisted", "lab/unlisted"),
+            ("zoo", "zoo/claude-opus-4-5"),
+        ] {
+            assert_eq!(models.open(id, None).unwrap().id(), opened, "{id}");
+        }
+        for (id, problem) in [
+            ("gpt-5.2", "no provider `gpt-5.2` for the model `gpt-5.2`; configured are `lab`, `zoo`"),
+            ("openai/gpt-5.2", "no provider `openai` for the model `openai/gpt-5.2`; configured are `lab`, `zoo`"),
+            ("script:/no/such.toml", "cannot play the scenario `/no/such.toml`: No such file or directory (os error 2)"),
+        ] {
+            assert_eq!(models.open(id, None).err().unwrap().to_string(), problem, "{id}");
+        }
+    }
+
+    #[test]
+    fn the_list_always_has_the_default() {
+        let ids = |models: &Models| models.list().into_iter().map(|entry| entry.id).collect::<Vec<_>>();
+        let configured = ["lab/org/small", "lab/org/large", "zoo/claude-opus-4-5"];
+
+        let first = models(None, TWO).unwrap();
+        assert_eq!((first.default_id(), ids(&first)), ("lab/org/small", configured.map(String::from).to_vec()));
+
+        let scripted = models(Some("script:a.toml"), TWO).unwrap();
+        assert_eq!(ids(&scripted)[..2], ["script:a.toml", "lab/org/small"]);
+
+        let empty = models(None, "").unwrap();
+        assert_eq!(empty.list(), [ModelEntry { id: "none".to_owned(), name: "No model".to_owned() }]);
+    }
+
+    #[test]
+    fn settings_that_cannot_work_are_errors() {
+        for (line, problem) in [
+            ("base_url = 'localhost:1'", "`base_url` is `localhost:1`; it must start with `http://` or `https://`"),
+            ("base_url = 'ftp://host/'", "`base_url` is `ftp://host/`; it must start with `http://` or `https://`"),
+            ("base_url = 'http://me:pw@host/'", "`base_url` holds a password; put it into `headers` instead"),
+            ("base_url = 'http://host/v1?a=b'", "`base_url` is `http://host/v1?a=b`; it must not have a query"),
+            ("headers = { 'a b' = 'c' }", "`a b` in `headers` is not a header name"),
+            ("headers = { a = \"c\\n\" }", "the value of `a` in `headers` has characters that a header cannot carry"),
+            ("api_key = ''", "`api_key` is empty; leave it out, or set `api_key_env`"),
+            ("retries = { attempts = 0 }", "`retries.attempts` is 0; 1 means no retries"),
+            ("timeouts = { silence_secs = 0 }", "a timeout of 0 seconds lets nothing through; leave it out for the default"),
+        ] {
+            let toml = format!("[lab]\nwire = 'openai-chat'\nmodel = 'm'\n{line}");
+            let error = models(None, &toml).err().unwrap();
+            assert_eq!(error.to_string(), format!("{problem}, in `[providers.lab]`"), "{line}");
+        }
+        let error = models(None, "[lab]\nwire = 'openai-chat'\nmodel = ''").err().unwrap();
+        assert_eq!(error.to_string(), "`model` is empty; write the name that the provider knows it by, in `[providers.lab]`");
+    }
+}

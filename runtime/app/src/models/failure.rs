@@ -1,0 +1,316 @@
+//! What went wrong with a provider, as a [`ModelError`] that says what to do.
+//!
+//! Messages name the provider and quote it shortly; what they quote is cleaned of control characters and of every
+//! secret that was sent.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use acp_runtime_agent::model::{ModelError, ModelErrorKind};
+use genai::webc::StreamTimeout;
+use http::HeaderMap;
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
+use serde_json::Value;
+
+use super::settings::Secret;
+
+/// The most characters of a provider's words in a message.
+const QUOTE: usize = 300;
+
+/// What messages about one model of a provider need to know.
+pub(super) struct Failures {
+    pub(super) provider: String,
+    pub(super) model: String,
+    pub(super) endpoint: String,
+    pub(super) secrets: Vec<Secret>,
+}
+
+impl Failures {
+    /// An error of `genai`. `began` tells whether the answer had begun.
+    pub(super) fn translate(&self, error: genai::Error, began: bool) -> ModelError {
+        use genai::Error as Genai;
+        match error {
+            Genai::WebStream { error, .. } => match error.downcast::<Genai>() {
+                Ok(inner) => self.translate(*inner, began),
+                Err(error) => match error.downcast_ref::<StreamTimeout>() {
+                    Some(timeout) => self.timeout(*timeout),
+                    None => self.broken(&chain(error.as_ref()), began),
+                },
+            },
+            Genai::HttpError { status, body, headers, .. } => self.http(status.as_u16(), &body, &headers),
+            Genai::ChatResponse { body, .. } => self.in_stream(&body),
+            Genai::StreamParse { serde_error, .. } => self.malformed(&serde_error.to_string()),
+            other => self.error(
+                ModelErrorKind::Request,
+                format!("the request to `{}` cannot be made: {}", self.provider, self.quote(&other.to_string())),
+            ),
+        }
+    }
+
+    /// An answer without success.
+    fn http(&self, status: u16, body: &str, headers: &HeaderMap) -> ModelError {
+        let Self { provider, model, endpoint, .. } = self;
+        let body = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_owned()));
+        let says = self.says(&body);
+        let out_of_credit = code(&body).is_some_and(|code| code == "insufficient_quota");
+        let (kind, text) = match status {
+            // The provider's words may hold parts of the key.
+            401 => (
+                ModelErrorKind::Auth,
+                format!("`{provider}` does not accept the API key; set a valid one in `[providers.{provider}]`"),
+            ),
+            403 => (
+                ModelErrorKind::Auth,
+                format!("`{provider}` does not let this API key use `{model}`{says}; check the account's rights"),
+            ),
+            404 => (
+                ModelErrorKind::Request,
+                format!("`{provider}` does not know the model `{model}` at `{endpoint}`{says}; check `model` and \
+                         `base_url` in `[providers.{provider}]`"),
+            ),
+            429 if out_of_credit => (
+                ModelErrorKind::Request,
+                format!("the account at `{provider}` has no credit left{says}; add some, or choose another model"),
+            ),
+            429 => (
+                ModelErrorKind::RateLimit,
+                format!("`{provider}` refuses more requests for now{says}; try again later"),
+            ),
+            408 | 409 | 500.. => (
+                ModelErrorKind::Overloaded,
+                format!("`{provider}` has a problem of its own (HTTP {status}){says}; try again later"),
+            ),
+            _ => (
+                ModelErrorKind::Request,
+                format!("`{provider}` does not accept the request for `{model}` (HTTP {status}){says}"),
+            ),
+        };
+        ModelError { status: Some(status), retry_after: retry_after(headers), ..self.error(kind, text) }
+    }
+
+    /// An error that came as an event of the answer.
+    fn in_stream(&self, body: &Value) -> ModelError {
+        let kind = match code(body).as_deref() {
+            Some("authentication_error" | "permission_error" | "401" | "403") => ModelErrorKind::Auth,
+            Some("rate_limit_error" | "rate_limit_exceeded" | "429") => ModelErrorKind::RateLimit,
+            Some("invalid_request_error" | "not_found_error" | "insufficient_quota" | "400" | "404") => {
+                ModelErrorKind::Request
+            }
+            _ => ModelErrorKind::Overloaded,
+        };
+        let says = self.says(body);
+        self.error(kind, format!("`{}` gave up on the answer{says}; send the prompt again to go on", self.provider))
+    }
+
+    fn timeout(&self, timeout: StreamTimeout) -> ModelError {
+        let (what, setting) = match timeout {
+            StreamTimeout::Headers => ("has not begun to answer in time", "response_secs"),
+            StreamTimeout::Read => ("fell silent in the middle of its answer", "silence_secs"),
+        };
+        let text = format!(
+            "`{0}` {what}; try again, or raise `timeouts.{setting}` in `[providers.{0}]` if the model is slow",
+            self.provider
+        );
+        self.error(ModelErrorKind::Network, text)
+    }
+
+    fn broken(&self, reason: &str, began: bool) -> ModelError {
+        let Self { provider, endpoint, .. } = self;
+        let reason = self.quote(reason);
+        let text = if began {
+            format!("the connection to `{provider}` broke in the middle of the answer ({reason}); send the prompt again")
+        } else {
+            format!("`{provider}` cannot be reached at `{endpoint}` ({reason}); check `base_url` and the network")
+        };
+        self.error(ModelErrorKind::Network, text)
+    }
+
+    /// The answer ended without saying so.
+    pub(super) fn cut(&self, began: bool) -> ModelError {
+        if began {
+            return self.broken("it ended early", true);
+        }
+        let text = format!(
+            "`{0}` answered at `{1}` with something else than a model's answer; check `wire` and `base_url` in \
+             `[providers.{0}]`",
+            self.provider, self.endpoint
+        );
+        self.error(ModelErrorKind::Malformed, text)
+    }
+
+    /// Something in the answer is not what the wire format says.
+    fn malformed(&self, reason: &str) -> ModelError {
+        let text = format!(
+            "`{0}` sent what its wire format does not allow ({1}); check `wire` in `[providers.{0}]`, or send the \
+             prompt again",
+            self.provider,
+            self.quote(reason)
+        );
+        self.error(ModelErrorKind::Malformed, text)
+    }
+
+    pub(super) fn no_stop_reason(&self) -> ModelError {
+        self.malformed("an answer that ends without a reason")
+    }
+
+    pub(super) fn odd_stop(&self, reason: &str) -> ModelError {
+        self.malformed(&format!("an answer that ends with the reason `{reason}`"))
+    }
+
+    /// The answer is complete and says nothing.
+    pub(super) fn empty(&self) -> ModelError {
+        let text = format!("`{}` answered with neither text nor a tool call; send the prompt again", self.provider);
+        self.error(ModelErrorKind::Malformed, text)
+    }
+
+    /// `variable` is where the key would be looked for.
+    pub(super) fn no_key(&self, variable: &str) -> ModelError {
+        let text = format!(
+            "`{0}` needs an API key and none is set; set the environment variable `{variable}`, or `api_key` in \
+             `[providers.{0}]`",
+            self.provider
+        );
+        self.error(ModelErrorKind::Auth, text)
+    }
+
+    pub(super) fn no_client(&self, reason: &str) -> ModelError {
+        let reason = self.quote(reason);
+        let text = format!("HTTP cannot be set up ({reason}); check the proxy and certificate variables");
+        self.error(ModelErrorKind::Network, text)
+    }
+
+    fn error(&self, kind: ModelErrorKind, message: String) -> ModelError {
+        ModelError { message, kind, provider: self.provider.clone(), status: None, retry_after: None }
+    }
+
+    /// The provider's own words as a part of a sentence, where there are any.
+    fn says(&self, body: &Value) -> String {
+        let text = ["/error/message", "/message", "/error", ""]
+            .into_iter()
+            .find_map(|path| body.pointer(path).and_then(Value::as_str))
+            .map(|text| self.quote(text))
+            .unwrap_or_default();
+        if text.is_empty() { text } else { format!(" (it says: {text})") }
+    }
+
+    /// Foreign text, fit to be shown: one line, not long, without secrets.
+    fn quote(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for secret in self.secrets.iter().map(Secret::expose).filter(|secret| !secret.is_empty()) {
+            text = text.replace(secret, "****");
+        }
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut characters = line.chars().filter(|character| !character.is_control());
+        let short: String = characters.by_ref().take(QUOTE).collect();
+        if characters.next().is_some() { format!("{short}…") } else { short }
+    }
+}
+
+/// The word or number that classifies an error body; providers nest it differently.
+fn code(body: &Value) -> Option<String> {
+    ["/error/code", "/error/type", "/code", "/type"]
+        .into_iter()
+        .filter_map(|path| body.pointer(path))
+        .find_map(|value| match value {
+            Value::String(word) if word != "error" => Some(word.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        })
+}
+
+/// `Retry-After` in seconds or as a date, or `retry-after-ms`.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse().ok()) {
+        return Some(Duration::from_millis(millis));
+    }
+    let after = text("retry-after")?;
+    if let Ok(seconds) = after.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = DateTimeParser::new().parse_timestamp(after).ok()?;
+    Some(Duration::try_from(date.duration_since(Timestamp::now())).unwrap_or_default())
+}
+
+/// An error with its causes; the outermost alone says little.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failures() -> Failures {
+        Failures {
+            provider: "lab".to_owned(),
+            model: "m".to_owned(),
+            endpoint: "http://lab/".to_owned(),
+            secrets: vec![Secret::new("sk-secret"), Secret::new("")],
+        }
+    }
+
+    #[test]
+    fn quotes_are_short_clean_and_without_secrets() {
+        let failures = failures();
+        for (text, quoted) in [
+            ("plain", "plain"),
+            ("two\n  lines\t", "two lines"),
+            ("\u{1b}[31mred\u{7}", "[31mred"),
+            ("bad key sk-secret and again sk-secret.", "bad key **** and again ****."),
+        ] {
+            assert_eq!(failures.quote(text), quoted);
+        }
+        assert_eq!(failures.quote(&"é".repeat(400)), format!("{}…", "é".repeat(QUOTE)));
+    }
+
+    #[test]
+    fn a_providers_words_are_found_wherever_they_are() {
+        let failures = failures();
+        for (body, says) in [
+            (r#"{"error":{"message":"a","code":"x"}}"#, " (it says: a)"),
+            (r#"{"message":"b"}"#, " (it says: b)"),
+            (r#"{"error":"c"}"#, " (it says: c)"),
+            (r#""<html>d</html>""#, " (it says: <html>d</html>)"),
+            (r#"{"detail":[1]}"#, ""),
+            ("[]", ""),
+        ] {
+            assert_eq!(failures.says(&serde_json::from_str(body).unwrap()), says, "{body}");
+        }
+    }
+
+    #[test]
+    fn retry_after_is_read_in_all_its_forms() {
+        let read = |name: &'static str, value: &str| {
+            retry_after(&HeaderMap::from_iter([(http::HeaderName::from_static(name), value.parse().unwrap())]))
+        };
+        assert_eq!(read("retry-after", "7"), Some(Duration::from_secs(7)));
+        assert_eq!(read("retry-after-ms", "1500"), Some(Duration::from_millis(1500)));
+        assert_eq!(read("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        let later = read("retry-after", "Fri, 31 Dec 2100 23:59:59 GMT").unwrap();
+        assert!(later > Duration::from_secs(3600), "{later:?}");
+        assert_eq!(read("retry-after", "soon"), None);
+        assert_eq!(read("retry-after", "-5"), None);
+    }
+
+    #[test]
+    fn an_error_in_the_stream_has_a_kind() {
+        for (body, kind) in [
+            (r#"{"type":"error","error":{"type":"overloaded_error","message":"x"}}"#, ModelErrorKind::Overloaded),
+            (r#"{"type":"error","error":{"type":"rate_limit_error"}}"#, ModelErrorKind::RateLimit),
+            (r#"{"message":"x","code":429}"#, ModelErrorKind::RateLimit),
+            (r#"{"message":"x","type":"invalid_request_error","code":null}"#, ModelErrorKind::Request),
+            (r#"{"message":"x","type":"server_error"}"#, ModelErrorKind::Overloaded),
+            ("null", ModelErrorKind::Overloaded),
+        ] {
+            assert_eq!(failures().in_stream(&serde_json::from_str(body).unwrap()).kind, kind, "{body}");
+        }
+    }
+}

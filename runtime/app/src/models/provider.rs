@@ -1,0 +1,353 @@
+//! A provider's model, asked through `genai`: one adapter for every wire format.
+//!
+//! `genai` is told the wire format, the address and the key of each request and is left to guess nothing. What it
+//! leaves open is decided here and in the neighbours: an answer counts as complete only with a stop reason and
+//! something in it, tool calls are taken whole at the end, the first error is final (`failure`), a request is made
+//! again only while nothing was answered (`retry`).
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use acp_runtime_agent::model::{Model, ModelError, ModelEvent, ModelRequest};
+use acp_runtime_agent::transcript::{StopReason, Usage};
+use async_stream::try_stream;
+use futures::stream::{BoxStream, Stream, StreamExt};
+use genai::adapter::AdapterKind;
+use genai::chat::{ChatOptions, ChatStream, ChatStreamEvent, StreamEnd, ToolCall};
+use genai::resolver::{AuthData, Endpoint};
+use genai::{Client, ModelIden, ServiceTarget, WebConfig};
+use http::header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
+use serde_json::{Map, Value};
+
+use super::ModelEntry;
+use super::failure::Failures;
+use super::history;
+use super::retry::retrying;
+use super::settings::{ProviderSettings, ReasoningEffort, Secret, WireFormat};
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(15);
+
+/// The HTTP client of all models. It reads certificates and proxy settings (`HTTPS_PROXY`, `SSL_CERT_FILE`, …) from
+/// the environment when the first request is made, and not before.
+#[derive(Default)]
+pub(super) struct HttpClient(OnceLock<Result<Client, String>>);
+
+impl HttpClient {
+    fn get(&self) -> Result<&Client, &str> {
+        let make = || {
+            let agent = HeaderValue::from_static(concat!("acp-runtime/", env!("CARGO_PKG_VERSION")));
+            let config = WebConfig::default()
+                .with_connect_timeout(CONNECT)
+                .with_default_headers(HeaderMap::from_iter([(USER_AGENT, agent)]));
+            Client::builder().with_web_config(config).build().map_err(|error| error.to_string())
+        };
+        self.0.get_or_init(make).as_ref().map_err(String::as_str)
+    }
+}
+
+/// A configured provider.
+pub(super) struct Provider {
+    name: String,
+    settings: ProviderSettings,
+    endpoint: String,
+    key: Option<Secret>,
+}
+
+impl Provider {
+    /// Checks the settings and finds the key.
+    pub(super) fn new(
+        name: String,
+        settings: ProviderSettings,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, String> {
+        settings.check()?;
+        let endpoint = settings.endpoint()?;
+        let key = settings.key(environment);
+        Ok(Self { name, settings, endpoint, key })
+    }
+
+    pub(super) fn default_id(&self) -> String {
+        self.id(&self.settings.model)
+    }
+
+    /// The models of the settings, the default first.
+    pub(super) fn entries(&self) -> impl Iterator<Item = ModelEntry> {
+        std::iter::once(&self.settings.model)
+            .chain(self.settings.models.iter().filter(|model| **model != self.settings.model))
+            .map(|model| ModelEntry { id: self.id(model), name: format!("{model} ({})", self.name) })
+    }
+
+    fn id(&self, model: &str) -> String {
+        format!("{}/{model}", self.name)
+    }
+
+    /// Whether the vendor would refuse the request for want of a key.
+    fn lacks_key(&self) -> bool {
+        self.key.is_none()
+            && self.settings.base_url.is_none()
+            && self.settings.headers.is_empty()
+            && self.settings.wire.usual_key_variable().is_some()
+    }
+
+    /// Whom `genai` asks. Two of its adapters come in a variant for the opposite case of having a key.
+    fn target(&self, model: &str) -> ServiceTarget {
+        let adapter = match (self.settings.wire, &self.key) {
+            (WireFormat::OpenaiChat, Some(_)) => AdapterKind::OpenAI,
+            (WireFormat::OpenaiChat, None) => AdapterKind::Omlx,
+            (WireFormat::OpenaiResponses, _) => AdapterKind::OpenAIResp,
+            (WireFormat::Anthropic, _) => AdapterKind::Anthropic,
+            (WireFormat::Gemini, _) => AdapterKind::Gemini,
+            (WireFormat::Ollama, Some(_)) => AdapterKind::OllamaCloud,
+            (WireFormat::Ollama, None) => AdapterKind::Ollama,
+        };
+        let auth = match &self.key {
+            Some(key) => AuthData::from_single(key.expose()),
+            None if adapter == AdapterKind::Omlx => AuthData::None,
+            None => AuthData::from_single(""),
+        };
+        ServiceTarget {
+            endpoint: Endpoint::from_owned(self.endpoint.as_str()),
+            auth,
+            model: ModelIden::new(adapter, model),
+        }
+    }
+
+    fn options(&self, effort: Option<ReasoningEffort>) -> ChatOptions {
+        let mut options = ChatOptions::default()
+            .with_capture_content(true)
+            .with_capture_reasoning_content(true)
+            .with_capture_tool_calls(true)
+            .with_capture_usage(true)
+            .with_stream_header_timeout(self.settings.timeouts.response())
+            .with_stream_read_timeout(self.settings.timeouts.silence())
+            .with_extra_headers(self.headers());
+        options.max_tokens = self.settings.max_output_tokens;
+        options.reasoning_effort = effort.or(self.settings.reasoning_effort).map(Into::into).or_else(|| {
+            // Without an effort `genai` takes one from the end of the model's name and cuts it off there, so that
+            // `mistral-medium` would become `mistral`. A budget stops that, and these two formats send none.
+            matches!(self.settings.wire, WireFormat::OpenaiChat | WireFormat::OpenaiResponses)
+                .then_some(genai::chat::ReasoningEffort::Budget(0))
+        });
+        options
+    }
+
+    /// The settings' headers. The map is case-sensitive, so `Authorization` is spelled as `genai` spells it and
+    /// replaces its own.
+    fn headers(&self) -> HashMap<String, String> {
+        let spelled = |name: &str| {
+            if name.eq_ignore_ascii_case(AUTHORIZATION.as_str()) { "Authorization".to_owned() } else { name.to_owned() }
+        };
+        self.settings.headers.iter().map(|(name, value)| (spelled(name), value.expose().to_owned())).collect()
+    }
+
+    fn secrets(&self) -> Vec<Secret> {
+        self.key.iter().chain(self.settings.headers.values()).cloned().collect()
+    }
+}
+
+impl From<ReasoningEffort> for genai::chat::ReasoningEffort {
+    fn from(effort: ReasoningEffort) -> Self {
+        match effort {
+            ReasoningEffort::None => Self::Zero,
+            ReasoningEffort::Minimal => Self::Minimal,
+            ReasoningEffort::Low => Self::Low,
+            ReasoningEffort::Medium => Self::Medium,
+            ReasoningEffort::High => Self::High,
+            ReasoningEffort::Xhigh => Self::XHigh,
+            ReasoningEffort::Max => Self::Max,
+        }
+    }
+}
+
+/// One model of a provider.
+pub(super) struct ProviderModel {
+    id: String,
+    model: String,
+    provider: Arc<Provider>,
+    options: ChatOptions,
+    failures: Failures,
+    http: Arc<HttpClient>,
+}
+
+impl ProviderModel {
+    /// The provider's default model if none is named.
+    pub(super) fn new(
+        provider: Arc<Provider>,
+        model: Option<&str>,
+        effort: Option<ReasoningEffort>,
+        http: Arc<HttpClient>,
+    ) -> Self {
+        let model = model.unwrap_or(&provider.settings.model).to_owned();
+        Self {
+            id: provider.id(&model),
+            options: provider.options(effort),
+            failures: Failures {
+                provider: provider.name.clone(),
+                model: model.clone(),
+                endpoint: provider.endpoint.clone(),
+                secrets: provider.secrets(),
+            },
+            model,
+            provider,
+            http,
+        }
+    }
+
+    async fn connect(&self, request: &ModelRequest) -> Result<ChatStream, ModelError> {
+        if self.provider.lacks_key() {
+            let settings = &self.provider.settings;
+            let variable = settings.api_key_env.as_deref().or(settings.wire.usual_key_variable());
+            return Err(self.failures.no_key(variable.unwrap_or_default()));
+        }
+        let client = self.http.get().map_err(|reason| self.failures.no_client(reason))?;
+        let target = self.provider.target(&self.model);
+        let asked = history::chat_request(request, self.provider.settings.wire);
+        match client.exec_chat_stream(target, asked, Some(&self.options)).await {
+            Ok(response) => Ok(response.stream),
+            Err(error) => Err(self.failures.translate(error, false)),
+        }
+    }
+
+    /// One request and its answer; ends after [`ModelEvent::Stop`] or the first error.
+    fn attempt<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> impl Stream<Item = Result<ModelEvent, ModelError>> + Send + 'a {
+        try_stream! {
+            let mut chunks = self.connect(request).await?;
+            let mut answer = Answer::default();
+            let mut end = None;
+            while let Some(chunk) = chunks.next().await {
+                match chunk.map_err(|error| self.failures.translate(error, answer.began()))? {
+                    ChatStreamEvent::End(last) => {
+                        end = Some(last);
+                        break;
+                    }
+                    event => {
+                        if let Some(event) = answer.take(event) {
+                            yield event;
+                        }
+                    }
+                }
+            }
+            let end = end.ok_or_else(|| self.failures.cut(answer.began()))?;
+            for event in answer.finish(end, &self.failures, self.provider.settings.context_window)? {
+                yield event;
+            }
+        }
+    }
+}
+
+impl Model for ProviderModel {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn stream(&self, request: ModelRequest) -> BoxStream<'_, Result<ModelEvent, ModelError>> {
+        let request = Arc::new(request);
+        let attempt = move || {
+            let request = Arc::clone(&request);
+            async_stream::stream! {
+                let mut events = std::pin::pin!(self.attempt(&request));
+                while let Some(event) = events.next().await {
+                    yield event;
+                }
+            }
+        };
+        retrying(self.provider.settings.retries, attempt).boxed()
+    }
+}
+
+/// What has been answered so far.
+#[derive(Default)]
+struct Answer {
+    text: bool,
+    thought: bool,
+    signed: bool,
+}
+
+impl Answer {
+    fn began(&self) -> bool {
+        self.text || self.thought
+    }
+
+    /// What a chunk means. Tool calls come in chunks that each repeat the arguments so far: they are left to the end,
+    /// where they are complete.
+    fn take(&mut self, event: ChatStreamEvent) -> Option<ModelEvent> {
+        match event {
+            ChatStreamEvent::Chunk(chunk) => {
+                self.text = true;
+                Some(ModelEvent::Text(chunk.content))
+            }
+            ChatStreamEvent::ReasoningChunk(chunk) => {
+                self.thought = true;
+                Some(ModelEvent::Thought(chunk.content))
+            }
+            ChatStreamEvent::ThoughtSignatureChunk(chunk) => {
+                self.signed = true;
+                Some(ModelEvent::ThoughtSignature(chunk.content))
+            }
+            ChatStreamEvent::ToolCallChunk(_)
+            | ChatStreamEvent::Start
+            | ChatStreamEvent::Heartbeat
+            | ChatStreamEvent::End(_) => None,
+        }
+    }
+
+    /// The last events, or why the answer does not count.
+    fn finish(
+        self,
+        mut end: StreamEnd,
+        failures: &Failures,
+        window: Option<u64>,
+    ) -> Result<Vec<ModelEvent>, ModelError> {
+        let stop = end.captured_stop_reason.take().ok_or_else(|| failures.no_stop_reason())?;
+        let stop = match &stop {
+            genai::chat::StopReason::Completed(_)
+            | genai::chat::StopReason::ToolCall(_)
+            | genai::chat::StopReason::StopSequence(_) => StopReason::EndTurn,
+            genai::chat::StopReason::MaxTokens(_) => StopReason::MaxTokens,
+            genai::chat::StopReason::ContentFilter(_) => StopReason::Refusal,
+            genai::chat::StopReason::Other(reason) => return Err(failures.odd_stop(reason)),
+        };
+        let mut events = Vec::new();
+        if !self.signed {
+            let signatures = end.captured_thought_signatures().unwrap_or_default();
+            events.extend(signatures.into_iter().map(|signature| ModelEvent::ThoughtSignature(signature.to_owned())));
+        }
+        let usage = end.captured_usage.take();
+        // A call of an answer that was cut off may be a part of what the model meant.
+        if stop == StopReason::EndTurn {
+            let calls = end.captured_into_tool_calls().unwrap_or_default();
+            if calls.is_empty() && !self.text {
+                return Err(failures.empty());
+            }
+            events.extend(calls.into_iter().map(call));
+        }
+        events.extend(usage.map(|usage| ModelEvent::Usage(tokens(&usage, window))));
+        events.push(ModelEvent::Stop(stop));
+        Ok(events)
+    }
+}
+
+/// A tool call as the tools' schemas are written: no arguments are an empty object. Text that is not JSON stays one.
+fn call(call: ToolCall) -> ModelEvent {
+    let arguments = match call.fn_arguments {
+        Value::Null => Value::Object(Map::new()),
+        Value::String(text) if text.trim().is_empty() => Value::Object(Map::new()),
+        arguments => arguments,
+    };
+    ModelEvent::call(call.fn_name, arguments)
+}
+
+fn tokens(usage: &genai::chat::Usage, window: Option<u64>) -> Usage {
+    let count = |tokens: Option<i32>| tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
+    Usage {
+        input: count(usage.prompt_tokens),
+        output: count(usage.completion_tokens),
+        cached: count(usage.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens)),
+        window,
+    }
+}

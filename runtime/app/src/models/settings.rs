@@ -1,0 +1,289 @@
+//! What a person writes about a provider. Plain data: checked by [`ProviderSettings::check`], used by `provider`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Uri};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One provider: `[providers.NAME]`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderSettings {
+    /// The wire format that the provider speaks.
+    pub wire: WireFormat,
+    /// Where it is, such as `http://127.0.0.1:8080/v1`. The default is the vendor's own address.
+    pub base_url: Option<String>,
+    /// The model to use, by the provider's name for it.
+    pub model: String,
+    /// More of its models to choose from.
+    #[serde(default)]
+    pub models: Vec<String>,
+    /// The API key.
+    pub api_key: Option<Secret>,
+    /// The environment variable that holds the key. Without it and without `base_url` it is the vendor's usual one,
+    /// such as `OPENAI_API_KEY`.
+    pub api_key_env: Option<String>,
+    /// More HTTP headers.
+    #[serde(default)]
+    pub headers: BTreeMap<String, Secret>,
+    /// The context window in tokens, where it is known.
+    pub context_window: Option<u64>,
+    /// The most tokens of one answer. The default is the provider's.
+    pub max_output_tokens: Option<u32>,
+    /// How much a reasoning model should think. The default is the provider's.
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// How long to wait.
+    #[serde(default)]
+    pub timeouts: Timeouts,
+    /// How often to ask again.
+    #[serde(default)]
+    pub retries: Retries,
+}
+
+/// The wire formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WireFormat {
+    /// Chat Completions: `OpenAI`, and most servers that call themselves compatible (llama.cpp, vLLM, Ollama's `/v1`).
+    OpenaiChat,
+    /// Responses, by `OpenAI`.
+    OpenaiResponses,
+    /// Messages, by Anthropic.
+    Anthropic,
+    /// `generateContent`, by Google.
+    Gemini,
+    /// Ollama's own.
+    Ollama,
+}
+
+/// How much a reasoning model should think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReasoningEffort {
+    /// Not at all.
+    None,
+    /// Hardly.
+    Minimal,
+    /// Little.
+    Low,
+    /// Some.
+    Medium,
+    /// Much.
+    High,
+    /// Very much.
+    Xhigh,
+    /// As much as it can.
+    Max,
+}
+
+/// How long to wait for a provider. Whole seconds, at least 1.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Timeouts {
+    /// From the request to the head of the response; a local model may read a long prompt before it answers.
+    pub response_secs: u64,
+    /// Without a byte in the middle of an answer.
+    pub silence_secs: u64,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { response_secs: 300, silence_secs: 300 }
+    }
+}
+
+/// How often a request is made again that failed before anything was answered.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Retries {
+    /// Requests in all.
+    pub attempts: u32,
+    /// The first pause, in milliseconds; each further one is twice as long, up to 16 times.
+    pub first_pause_ms: u64,
+    /// No new request after this many seconds, whatever the provider asks for.
+    pub within_secs: u64,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self { attempts: 5, first_pause_ms: 500, within_secs: 60 }
+    }
+}
+
+/// A text that is never printed.
+#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps the text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for the place that needs it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("****")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("****")
+    }
+}
+
+impl Timeouts {
+    pub(super) fn response(self) -> Duration {
+        Duration::from_secs(self.response_secs)
+    }
+
+    pub(super) fn silence(self) -> Duration {
+        Duration::from_secs(self.silence_secs)
+    }
+}
+
+impl WireFormat {
+    /// The vendor's own address.
+    pub(super) fn home(self) -> &'static str {
+        match self {
+            Self::OpenaiChat | Self::OpenaiResponses => "https://api.openai.com/v1/",
+            Self::Anthropic => "https://api.anthropic.com/v1/",
+            Self::Gemini => "https://generativelanguage.googleapis.com/v1beta/",
+            Self::Ollama => "http://127.0.0.1:11434/",
+        }
+    }
+
+    /// Where the vendor's own tools look for a key; none where no key is needed.
+    pub(super) fn usual_key_variable(self) -> Option<&'static str> {
+        match self {
+            Self::OpenaiChat | Self::OpenaiResponses => Some("OPENAI_API_KEY"),
+            Self::Anthropic => Some("ANTHROPIC_API_KEY"),
+            Self::Gemini => Some("GEMINI_API_KEY"),
+            Self::Ollama => None,
+        }
+    }
+}
+
+impl ProviderSettings {
+    /// What is wrong with them, as a sentence without its end.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.model.is_empty() || self.models.iter().any(String::is_empty) {
+            return Err("`model` is empty; write the name that the provider knows it by".to_owned());
+        }
+        if self.api_key.as_ref().is_some_and(|key| key.expose().is_empty()) {
+            return Err("`api_key` is empty; leave it out, or set `api_key_env`".to_owned());
+        }
+        if self.retries.attempts == 0 {
+            return Err("`retries.attempts` is 0; 1 means no retries".to_owned());
+        }
+        if self.timeouts.response_secs == 0 || self.timeouts.silence_secs == 0 {
+            return Err("a timeout of 0 seconds lets nothing through; leave it out for the default".to_owned());
+        }
+        for (name, value) in &self.headers {
+            if name.parse::<HeaderName>().is_err() {
+                return Err(format!("`{name}` in `headers` is not a header name"));
+            }
+            if HeaderValue::from_str(value.expose()).is_err() {
+                return Err(format!("the value of `{name}` in `headers` has characters that a header cannot carry"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the provider is, ending in `/`.
+    pub(super) fn endpoint(&self) -> Result<String, String> {
+        let Some(url) = &self.base_url else { return Ok(self.wire.home().to_owned()) };
+        let parsed = url.parse::<Uri>().ok();
+        let authority = parsed.as_ref().and_then(Uri::authority).map_or("", |authority| authority.as_str());
+        if authority.contains('@') {
+            return Err("`base_url` holds a password; put it into `headers` instead".to_owned());
+        }
+        let Some(parsed) = parsed.filter(|uri| matches!(uri.scheme_str(), Some("http" | "https"))) else {
+            return Err(format!("`base_url` is `{url}`; it must start with `http://` or `https://`"));
+        };
+        if parsed.query().is_some() {
+            return Err(format!("`base_url` is `{url}`; it must not have a query"));
+        }
+        Ok(format!("{}/", url.trim_end_matches('/')))
+    }
+
+    /// The key: written down, else in the environment. A vendor's usual variable is only read for the vendor's own
+    /// address, so that a key never goes elsewhere.
+    pub(super) fn key(&self, environment: impl Fn(&str) -> Option<String>) -> Option<Secret> {
+        let variable = || {
+            let usual = self.base_url.is_none().then(|| self.wire.usual_key_variable()).flatten();
+            environment(self.api_key_env.as_deref().or(usual)?).filter(|key| !key.is_empty()).map(Secret)
+        };
+        self.api_key.clone().or_else(variable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(toml: &str) -> ProviderSettings {
+        toml::from_str(&format!("model = 'm'\n{toml}")).unwrap()
+    }
+
+    #[test]
+    fn a_base_url_always_ends_in_a_slash() {
+        for (toml, endpoint) in [
+            ("wire = 'openai-chat'", "https://api.openai.com/v1/"),
+            ("wire = 'ollama'", "http://127.0.0.1:11434/"),
+            ("wire = 'openai-chat'\nbase_url = 'http://127.0.0.1:8080/v1'", "http://127.0.0.1:8080/v1/"),
+            ("wire = 'openai-chat'\nbase_url = 'https://host'", "https://host/"),
+            ("wire = 'anthropic'\nbase_url = 'https://host/a//'", "https://host/a/"),
+        ] {
+            assert_eq!(settings(toml).endpoint().unwrap(), endpoint, "{toml}");
+        }
+    }
+
+    #[test]
+    fn a_vendors_key_goes_to_the_vendor_alone() {
+        let environment = |name: &str| match name {
+            "OPENAI_API_KEY" => Some("vendor".to_owned()),
+            "MINE" => Some("mine".to_owned()),
+            "EMPTY" => Some(String::new()),
+            _ => None,
+        };
+        for (toml, key) in [
+            ("", Some("vendor")),
+            ("api_key = 'written'", Some("written")),
+            ("api_key_env = 'MINE'", Some("mine")),
+            ("api_key_env = 'EMPTY'", None),
+            ("api_key_env = 'ABSENT'", None),
+            ("base_url = 'http://elsewhere/'", None),
+            ("base_url = 'http://elsewhere/'\napi_key_env = 'OPENAI_API_KEY'", Some("vendor")),
+        ] {
+            let found = settings(&format!("wire = 'openai-chat'\n{toml}")).key(environment);
+            assert_eq!(found.as_ref().map(Secret::expose), key, "{toml}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_never_printed() {
+        let settings = settings("wire = 'openai-chat'\napi_key = 'sk-1'\nheaders = { x-key = 'sk-2' }");
+        let printed = format!("{settings:?} {}", Secret::new("sk-3"));
+        assert!(!printed.contains("sk-"), "{printed}");
+    }
+
+    #[test]
+    fn unknown_keys_are_errors() {
+        let error = toml::from_str::<ProviderSettings>("wire = 'gemini'\nmodel = 'm'\nbase = 'x'").unwrap_err();
+        assert!(error.message().contains("unknown field `base`"), "{error}");
+        let error = toml::from_str::<ProviderSettings>("wire = 'openai'\nmodel = 'm'").unwrap_err();
+        assert!(error.message().contains("expected one of `openai-chat`, `openai-responses`"), "{error}");
+    }
+}
