@@ -8,8 +8,10 @@ mod effect;
 mod grant;
 mod names;
 mod path;
+mod pattern;
 
 pub use effect::{CommandLine, Effect, KvScope, NetRequest};
 pub use grant::{Grant, GrantClass, GrantSet, HostPattern, RunPattern, Tier};
 pub use names::{CommandName, NameError, PanelName, PluginId, SecretName, ServerName, ToolName};
 pub use path::{PathError, PathGlob, PathScope, Root, RootId, Roots, WorkspacePath};
+pub use pattern::{EffectPattern, EffectPatternError};

@@ -87,10 +87,8 @@ pub struct Ask {
     pub subject: String,
     /// One line: who wants to do what.
     pub title: String,
-    /// Each effect in words.
-    pub effects: Vec<String>,
-    /// The classes of the effects, for the icon.
-    pub classes: Vec<&'static str>,
+    /// What exactly; never empty.
+    pub effects: Vec<Effect>,
     /// What the effect would change, where that can be shown.
     pub content: Vec<ToolContent>,
     /// The exact arguments.
@@ -285,8 +283,7 @@ impl Gate {
                 call: origin.call().cloned(),
                 subject: subject.to_owned(),
                 title: format!("{subject}: {}", open.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
-                effects: open.iter().map(ToString::to_string).collect(),
-                classes: open.iter().map(|effect| effect.class()).collect(),
+                effects: open.iter().map(|&effect| effect.clone()).collect(),
                 content: exhibit.content,
                 raw: exhibit.raw,
                 may_remember,

@@ -5,6 +5,7 @@
 //!
 //! | room | what it decides |
 //! |---|---|
+//! | [`near`] | which known name a mistyped one meant |
 //! | [`capability`] | names, paths, effects and the rights to them |
 //! | [`transcript`] | messages, tool calls, outcomes |
 //! | [`panel`] | panels and how a request to one is resolved |
@@ -26,7 +27,7 @@ pub mod context;
 pub mod event;
 pub mod gate;
 pub mod model;
-mod near;
+pub mod near;
 pub mod panel;
 pub mod policy;
 pub mod session;

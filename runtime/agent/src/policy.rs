@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::capability::{Effect, GrantSet, PathGlob, Tier};
+use crate::capability::{Effect, EffectPattern, GrantSet, PathGlob, Tier};
 
 /// How much a session may do without asking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -111,18 +111,29 @@ impl fmt::Display for Rule {
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     denied: Vec<PathGlob>,
+    forbidden: Vec<EffectPattern>,
 }
 
 impl Policy {
     /// `denied`: paths of any root that nobody may read or write, whatever else is said.
     pub fn new(denied: Vec<PathGlob>) -> Self {
-        Self { denied }
+        Self { denied, forbidden: Vec::new() }
+    }
+
+    /// Further forbids what `patterns` name, to everyone and in every mode.
+    #[must_use]
+    pub fn forbid(mut self, patterns: impl IntoIterator<Item = EffectPattern>) -> Self {
+        self.forbidden.extend(patterns);
+        self
     }
 
     /// Judges `effect` of a subject with the rights `grants`, in `mode`. The deny list goes first and wins.
     pub fn decide(&self, effect: &Effect, grants: &GrantSet, mode: Mode) -> Decision {
         if let Some(glob) = self.denied_by(effect) {
             return Decision::Deny(Rule::DenyList(glob.as_str().to_owned()));
+        }
+        if let Some(pattern) = self.forbidden.iter().find(|pattern| pattern.touches(effect)) {
+            return Decision::Deny(Rule::DenyList(pattern.to_string()));
         }
         match grants.tier {
             Tier::Native => Self::native(effect, mode),

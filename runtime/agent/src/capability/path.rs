@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -218,6 +219,14 @@ impl PartialEq for PathGlob {
 }
 
 impl Eq for PathGlob {}
+
+impl FromStr for PathGlob {
+    type Err = PathError;
+
+    fn from_str(pattern: &str) -> Result<Self, PathError> {
+        Self::parse(pattern)
+    }
+}
 
 impl fmt::Display for PathGlob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -161,3 +161,21 @@ fn a_grant_outside_the_ceiling_gives_nothing() {
     assert_eq!(row(&Effect::Write(scope("notes/a")), &grants), "?AAmm");
     assert_eq!(row(&Effect::Write(scope("src/a")), &grants), "uuuuu");
 }
+
+#[test]
+fn what_is_forbidden_is_denied_in_every_mode_and_to_everyone() {
+    let policy = Policy::default().forbid(["run", "write:src/**"].map(|text| EffectPattern::parse(text).unwrap()));
+    let denied = |text: &str| Decision::Deny(Rule::DenyList(text.to_owned()));
+    for grants in [GrantSet::native(), set(Tier::Installed, every_grant(), every_grant())] {
+        for mode in Mode::ALL {
+            assert_eq!(policy.decide(&run(), &grants, mode), denied("run"), "{mode:?}");
+            assert_eq!(
+                policy.decide(&Effect::Write(scope("src/a")), &grants, mode),
+                denied("write:src/**"),
+                "{mode:?}"
+            );
+        }
+    }
+    let elsewhere = Effect::Write(scope("docs/a"));
+    assert_eq!(policy.decide(&elsewhere, &GrantSet::native(), Mode::Auto), Decision::Allow);
+}

@@ -1,0 +1,236 @@
+//! Patterns over effects, as people write them on a command line or in a configuration: `run`, `write:notes/**`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use globset::{Glob, GlobMatcher};
+
+use super::{Effect, HostPattern, PathError, PathGlob, RunPattern};
+
+/// Effects of one class, or of all. Written `class` or `class:pattern`; what a pattern is depends on the class:
+///
+/// | class | pattern |
+/// |---|---|
+/// | `read` `write` `delete` `move` | a path or glob of the workspace: `notes/**` |
+/// | `run` | a program and its arguments, `*` for one and a last `**` for the rest: `cargo test **` |
+/// | `fetch` | `scheme://host[:port][/path]`, the host exact or `*.suffix` |
+/// | `secret` `plugin` `server` | a glob over the name, or over `plugin tool` and `server tool` |
+/// | `kv` `session` `prompt` `all` | none |
+#[derive(Debug, Clone)]
+pub struct EffectPattern {
+    text: String,
+    class: Option<&'static str>,
+    form: Form,
+}
+
+#[derive(Debug, Clone)]
+enum Form {
+    Whole,
+    Paths(PathGlob),
+    Host(HostPattern),
+    Program(RunPattern),
+    Name(GlobMatcher),
+}
+
+/// Why a text is not an [`EffectPattern`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EffectPatternError {
+    /// The word before the colon.
+    #[error("`{0}` is not a class of effects: expected one of `all`, `{known}`", known = CLASSES.join("`, `"))]
+    Class(String),
+    /// A pattern where the class has none.
+    #[error("`{class}` takes no pattern: write just `{class}` instead of `{class}:{pattern}`")]
+    NoPattern {
+        /// The class.
+        class: &'static str,
+        /// What came after the colon.
+        pattern: String,
+    },
+    /// A broken path or host.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// A broken name or command line.
+    #[error("`{0}` is not a valid pattern: {1}")]
+    Malformed(String, String),
+}
+
+const CLASSES: [&str; 12] =
+    ["read", "write", "delete", "move", "run", "fetch", "secret", "plugin", "server", "session", "kv", "prompt"];
+
+impl EffectPattern {
+    /// Parses `class` or `class:pattern`.
+    pub fn parse(text: &str) -> Result<Self, EffectPatternError> {
+        let (word, pattern) = match text.split_once(':') {
+            Some((word, pattern)) => (word, Some(pattern)),
+            None => (text, None),
+        };
+        let class = CLASSES.into_iter().find(|known| *known == word);
+        let shown = class.unwrap_or("all");
+        if class.is_none() && word != "all" {
+            return Err(EffectPatternError::Class(word.chars().take(80).collect()));
+        }
+        let form = match (class, pattern) {
+            (_, None) => Form::Whole,
+            (Some("read" | "write" | "delete" | "move"), Some(pattern)) => Form::Paths(PathGlob::parse(pattern)?),
+            (Some("fetch"), Some(pattern)) => Form::Host(HostPattern::parse(pattern)?),
+            (Some("run"), Some(pattern)) => Form::Program(program(pattern)?),
+            (Some("secret" | "plugin" | "server"), Some(pattern)) => Form::Name(name(pattern)?),
+            (_, Some(pattern)) => {
+                let pattern = pattern.chars().take(80).collect();
+                return Err(EffectPatternError::NoPattern { class: shown, pattern });
+            }
+        };
+        Ok(Self { text: text.to_owned(), class, form })
+    }
+
+    /// Whether all of `effect` surely belongs to it: what an allowance needs.
+    pub fn covers(&self, effect: &Effect) -> bool {
+        self.judge(effect, |glob, from, to| glob.matches(from) && glob.matches(to))
+    }
+
+    /// Whether some of `effect` belongs to it, as far as single paths tell: what a prohibition needs. A whole folder
+    /// with forbidden paths in it is not forbidden: its entries are judged one by one.
+    pub fn touches(&self, effect: &Effect) -> bool {
+        self.judge(effect, |glob, from, to| glob.matches(from) || glob.matches(to))
+    }
+
+    fn judge(&self, effect: &Effect, moved: impl Fn(&PathGlob, &str, &str) -> bool) -> bool {
+        if self.class.is_some_and(|class| class != effect.class()) {
+            return false;
+        }
+        match (&self.form, effect) {
+            (Form::Whole, _) => true,
+            (Form::Paths(glob), Effect::Read(scope) | Effect::Write(scope) | Effect::Delete(scope)) => {
+                glob.covers(&scope.glob)
+            }
+            (Form::Paths(glob), Effect::Move { from, to }) => moved(glob, from.as_str(), to.as_str()),
+            (Form::Host(host), Effect::Fetch(request)) => host.matches(request),
+            (Form::Program(pattern), Effect::Run(line)) => pattern.matches(line),
+            (Form::Name(glob), effect) => glob.is_match(effect.key()),
+            (Form::Paths(_) | Form::Host(_) | Form::Program(_), _) => false,
+        }
+    }
+}
+
+fn program(pattern: &str) -> Result<RunPattern, EffectPatternError> {
+    let mut words = pattern.split_whitespace().map(str::to_owned);
+    match words.next() {
+        Some(program) => Ok(RunPattern { program, arguments: words.collect() }),
+        None => Err(EffectPatternError::Malformed(pattern.to_owned(), "expected a program".to_owned())),
+    }
+}
+
+fn name(pattern: &str) -> Result<GlobMatcher, EffectPatternError> {
+    let glob = Glob::new(pattern)
+        .map_err(|error| EffectPatternError::Malformed(pattern.to_owned(), error.kind().to_string()))?;
+    Ok(glob.compile_matcher())
+}
+
+impl PartialEq for EffectPattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for EffectPattern {}
+
+impl fmt::Display for EffectPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for EffectPattern {
+    type Err = EffectPatternError;
+
+    fn from_str(text: &str) -> Result<Self, EffectPatternError> {
+        Self::parse(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capability::{CommandLine, NetRequest, PathScope, PluginId, RootId, ToolName, WorkspacePath};
+
+    fn path(text: &str) -> WorkspacePath {
+        WorkspacePath::new(RootId(0), text).unwrap()
+    }
+
+    fn write(glob: &str) -> Effect {
+        Effect::Write(PathScope { root: RootId(0), glob: PathGlob::parse(glob).unwrap() })
+    }
+
+    fn run(line: &str) -> Effect {
+        let mut words = line.split(' ').map(str::to_owned);
+        Effect::Run(CommandLine { program: words.next().unwrap(), arguments: words.collect() })
+    }
+
+    fn fetch(host: &str) -> Effect {
+        Effect::Fetch(NetRequest { scheme: "https".into(), host: host.into(), port: 443, path: "/".into() })
+    }
+
+    fn plugin() -> Effect {
+        Effect::CallPlugin(PluginId::new("aar:notes").unwrap(), ToolName::new("notes__add").unwrap())
+    }
+
+    #[test]
+    fn a_pattern_covers_its_own_class_only() {
+        for (pattern, effect, covered) in [
+            ("all", write("a"), true),
+            ("all", run("rm -rf x"), true),
+            ("write", write("**"), true),
+            ("write", run("ls"), false),
+            ("write:notes/**", write("notes/a.md"), true),
+            ("write:notes/**", write("notes/b/**"), true),
+            ("write:notes/**", write("**"), false),
+            ("write:notes/**", write("notesx/a.md"), false),
+            ("write:notes/**", Effect::Delete(path("notes/a.md").scope()), false),
+            ("run:cargo test **", run("cargo test a b"), true),
+            ("run:cargo test **", run("cargo publish"), false),
+            ("run:cargo test **", run("cargo test --config=x"), false),
+            ("fetch:https://*.good.com", fetch("api.good.com"), true),
+            ("fetch:https://*.good.com", fetch("evilgood.com"), false),
+            ("plugin:aar:*", plugin(), true),
+            ("plugin:other:*", plugin(), false),
+        ] {
+            let parsed = EffectPattern::parse(pattern).unwrap();
+            assert_eq!(parsed.covers(&effect), covered, "{pattern} {effect}");
+            assert_eq!(parsed.touches(&effect), covered, "{pattern} {effect}");
+            assert_eq!(parsed.to_string(), pattern);
+        }
+    }
+
+    #[test]
+    fn a_move_needs_both_ends_and_is_stopped_by_either() {
+        let pattern = EffectPattern::parse("move:notes/**").unwrap();
+        for (from, to, covers, touches) in [
+            ("notes/a", "notes/b", true, true),
+            ("notes/a", "src/b", false, true),
+            ("src/a", "notes/b", false, true),
+            ("src/a", "src/b", false, false),
+        ] {
+            let effect = Effect::Move { from: path(from), to: path(to) };
+            assert_eq!((pattern.covers(&effect), pattern.touches(&effect)), (covers, touches), "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn a_broken_pattern_says_why() {
+        for (text, error) in [
+            (
+                "wirte",
+                "`wirte` is not a class of effects: expected one of `all`, `read`, `write`, `delete`, `move`, \
+                `run`, `fetch`, `secret`, `plugin`, `server`, `session`, `kv`, `prompt`",
+            ),
+            ("kv:user", "`kv` takes no pattern: write just `kv` instead of `kv:user`"),
+            ("all:x", "`all` takes no pattern: write just `all` instead of `all:x`"),
+            ("write:../x", "`../x` leaves the workspace"),
+            ("run:", "`` is not a valid pattern: expected a program"),
+            ("plugin:[", "`[` is not a valid pattern: unclosed character class; missing ']'"),
+            ("fetch:good.com", "`good.com` is not a valid path pattern: expected `scheme://host`"),
+        ] {
+            assert_eq!(EffectPattern::parse(text).unwrap_err().to_string(), error, "{text}");
+        }
+    }
+}
