@@ -1,3 +1,5 @@
 //! acp-runtime: an ACP agent whose tools, commands and panels are sandboxed WASM components.
 
+pub mod audit;
 pub mod models;
+pub mod settings;

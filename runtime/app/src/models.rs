@@ -181,7 +181,10 @@ mod tests {
         for (id, problem) in [
             ("gpt-5.2", "no provider `gpt-5.2` for the model `gpt-5.2`; configured are `lab`, `zoo`"),
             ("openai/gpt-5.2", "no provider `openai` for the model `openai/gpt-5.2`; configured are `lab`, `zoo`"),
-            ("script:/no/such.toml", "cannot play the scenario `/no/such.toml`: No such file or directory (os error 2)"),
+            (
+                "script:/no/such.toml",
+                "cannot play the scenario `/no/such.toml`: No such file or directory (os error 2)",
+            ),
         ] {
             assert_eq!(models.open(id, None).err().unwrap().to_string(), problem, "{id}");
         }
@@ -213,13 +216,19 @@ mod tests {
             ("headers = { a = \"c\\n\" }", "the value of `a` in `headers` has characters that a header cannot carry"),
             ("api_key = ''", "`api_key` is empty; leave it out, or set `api_key_env`"),
             ("retries = { attempts = 0 }", "`retries.attempts` is 0; 1 means no retries"),
-            ("timeouts = { silence_secs = 0 }", "a timeout of 0 seconds lets nothing through; leave it out for the default"),
+            (
+                "timeouts = { silence_secs = 0 }",
+                "a timeout of 0 seconds lets nothing through; leave it out for the default",
+            ),
         ] {
             let toml = format!("[lab]\nwire = 'openai-chat'\nmodel = 'm'\n{line}");
             let error = models(None, &toml).err().unwrap();
             assert_eq!(error.to_string(), format!("{problem}, in `[providers.lab]`"), "{line}");
         }
         let error = models(None, "[lab]\nwire = 'openai-chat'\nmodel = ''").err().unwrap();
-        assert_eq!(error.to_string(), "`model` is empty; write the name that the provider knows it by, in `[providers.lab]`");
+        assert_eq!(
+            error.to_string(),
+            "`model` is empty; write the name that the provider knows it by, in `[providers.lab]`"
+        );
     }
 }

@@ -66,8 +66,10 @@ impl Failures {
             ),
             404 => (
                 ModelErrorKind::Request,
-                format!("`{provider}` does not know the model `{model}` at `{endpoint}`{says}; check `model` and \
-                         `base_url` in `[providers.{provider}]`"),
+                format!(
+                    "`{provider}` does not know the model `{model}` at `{endpoint}`{says}; check `model` and \
+                         `base_url` in `[providers.{provider}]`"
+                ),
             ),
             429 if out_of_credit => (
                 ModelErrorKind::Request,
@@ -119,7 +121,9 @@ impl Failures {
         let Self { provider, endpoint, .. } = self;
         let reason = self.quote(reason);
         let text = if began {
-            format!("the connection to `{provider}` broke in the middle of the answer ({reason}); send the prompt again")
+            format!(
+                "the connection to `{provider}` broke in the middle of the answer ({reason}); send the prompt again"
+            )
         } else {
             format!("`{provider}` cannot be reached at `{endpoint}` ({reason}); check `base_url` and the network")
         };
@@ -209,14 +213,13 @@ impl Failures {
 
 /// The word or number that classifies an error body; providers nest it differently.
 fn code(body: &Value) -> Option<String> {
-    ["/error/code", "/error/type", "/code", "/type"]
-        .into_iter()
-        .filter_map(|path| body.pointer(path))
-        .find_map(|value| match value {
+    ["/error/code", "/error/type", "/code", "/type"].into_iter().filter_map(|path| body.pointer(path)).find_map(
+        |value| match value {
             Value::String(word) if word != "error" => Some(word.clone()),
             Value::Number(number) => Some(number.to_string()),
             _ => None,
-        })
+        },
+    )
 }
 
 /// `Retry-After` in seconds or as a date, or `retry-after-ms`.

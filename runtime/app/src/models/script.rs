@@ -458,7 +458,10 @@ mod tests {
             ("[[reply]]\nwhen = 'never'\nsteps = []", "line 2, column 8: unknown variant `never`"),
             ("[[reply]]\nsteps = [{ stop = 'end_turn' }, { text = 'a' }]", "line 2, column 33: nothing may follow"),
             ("[[reply]]\nsteps = [{ stop = 'cancelled' }]", "line 2, column 19: unknown variant `cancelled`"),
-            ("[[reply]]\nsteps = [{ chunks = { count = 1000001, size = 1 } }]", "line 2, column 10: `count` is greater"),
+            (
+                "[[reply]]\nsteps = [{ chunks = { count = 1000001, size = 1 } }]",
+                "line 2, column 10: `count` is greater",
+            ),
             ("[[reply]]\nsteps = [{ chunks = { count = 1, size = 65537 } }]", "line 2, column 10: `size` is greater"),
             ("[[reply]]\nsteps = [{ delay_ms = 600001 }]", "line 2, column 10: `delay_ms` is greater"),
             ("[[reply]]\nsteps = [{ error = { kind = 'odd', message = '' } }]", "line 2, column 29: unknown variant"),

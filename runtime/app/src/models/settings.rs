@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// One provider: `[providers.NAME]`.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderSettings {
     /// The wire format that the provider speaks.
@@ -44,7 +44,7 @@ pub struct ProviderSettings {
 }
 
 /// The wire formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WireFormat {
     /// Chat Completions: `OpenAI`, and most servers that call themselves compatible (llama.cpp, vLLM, Ollama's `/v1`).
@@ -80,7 +80,7 @@ pub enum ReasoningEffort {
 }
 
 /// How long to wait for a provider. Whole seconds, at least 1.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
     /// From the request to the head of the response; a local model may read a long prompt before it answers.
@@ -96,7 +96,7 @@ impl Default for Timeouts {
 }
 
 /// How often a request is made again that failed before anything was answered.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retries {
     /// Requests in all.
@@ -140,6 +140,12 @@ impl fmt::Debug for Secret {
 impl fmt::Display for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("****")
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

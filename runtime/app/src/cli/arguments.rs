@@ -1,0 +1,280 @@
+//! What can be typed. Every comment here is shown by `--help`.
+
+use std::path::PathBuf;
+
+use acp_runtime_agent::capability::EffectPattern;
+use acp_runtime_agent::policy::Mode;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::settings::{LogFilter, Overrides};
+
+/// An ACP agent whose tools, commands and panels are sandboxed WASM components
+#[derive(Debug, Parser)]
+#[command(name = "acp-runtime", version, after_help = "Without a command it is an ACP agent on stdin and stdout.")]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) settings: SettingsArguments,
+
+    /// Be an ACP agent on stdin and stdout: what an editor starts
+    #[arg(long)]
+    pub(super) acp: bool,
+
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Settings")]
+pub(super) struct SettingsArguments {
+    /// The configuration file
+    #[arg(long, value_name = "FILE", global = true, env = "ACP_RUNTIME_CONFIG")]
+    config: Option<PathBuf>,
+
+    /// The model of new sessions: `none`, `script:FILE`, a provider, or `provider/model`
+    #[arg(long, value_name = "MODEL", global = true, env = "ACP_RUNTIME_MODEL")]
+    model: Option<String>,
+
+    /// The mode of new sessions
+    #[arg(long, value_name = "MODE", global = true, env = "ACP_RUNTIME_MODE", value_parser = modes())]
+    mode: Option<Mode>,
+
+    /// What to log: `off`, `error`, `warn`, `info`, `debug`, `trace`, or `target=level,…`
+    #[arg(long, value_name = "LEVEL", global = true, env = "ACP_RUNTIME_LOG")]
+    log_level: Option<LogFilter>,
+
+    /// Where to log, instead of stderr
+    #[arg(long, value_name = "FILE", global = true)]
+    log_file: Option<PathBuf>,
+}
+
+fn modes() -> impl TypedValueParser<Value = Mode> {
+    PossibleValuesParser::new(Mode::ALL.map(Mode::id)).try_map(|id| Mode::from_id(&id).ok_or("an unknown mode"))
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Be an ACP agent on stdin and stdout: what an editor starts
+    Acp,
+    /// Answer one prompt and exit
+    Run(RunArguments),
+    /// See the sessions that were kept
+    #[command(subcommand)]
+    Session(SessionCommand),
+    /// See, install, remove and build plugins
+    #[command(subcommand)]
+    Plugin(PluginCommand),
+    /// See and check the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Check that everything is in order
+    Doctor {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the completions of a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunArguments {
+    /// The project's folder; the current one by default
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) cwd: Option<PathBuf>,
+
+    /// Print every event as a line of JSON
+    #[arg(long)]
+    pub(super) json: bool,
+
+    /// Allow what would be asked for: a class of effects (`write`, `run`, … or `all`), with a pattern where wanted
+    /// (`write:notes/**`). May be repeated
+    #[arg(long, value_name = "EFFECT")]
+    pub(super) allow: Vec<EffectPattern>,
+
+    /// Deny effects, whatever else allows them. May be repeated
+    #[arg(long, value_name = "EFFECT")]
+    pub(super) deny: Vec<EffectPattern>,
+
+    /// The prompt; `-` reads it from stdin
+    pub(super) prompt: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SessionCommand {
+    /// List the sessions, newest first
+    List {
+        /// Only those of this folder
+        #[arg(long, value_name = "FOLDER")]
+        cwd: Option<PathBuf>,
+
+        /// Print one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what was said and done in a session
+    Show {
+        /// The session; the newest by default
+        id: Option<String>,
+
+        /// Print every event as a line of JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum PluginCommand {
+    /// List the plugins
+    List {
+        /// Print one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what a plugin offers and what it asks for
+    Info {
+        /// Its id, or a component file
+        plugin: String,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Install a plugin, and grant what it asks for
+    Install {
+        /// A component file, or the folder with it
+        source: PathBuf,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove an installed plugin
+    Remove {
+        /// Its id
+        plugin: String,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put a manifest into a component
+    Build {
+        /// The component, as the compiler made it
+        #[arg(long, value_name = "FILE")]
+        component: PathBuf,
+
+        /// The plugin's `plugin.toml`
+        #[arg(long, value_name = "FILE")]
+        manifest: PathBuf,
+
+        /// Where the plugin goes
+        #[arg(long, value_name = "FILE")]
+        output: PathBuf,
+    },
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// Print the settings as they hold in the current folder
+    Show,
+    /// Print where files are kept
+    Path,
+    /// Check the configuration of the user and of the current folder
+    Check,
+    /// Print the JSON Schema of the configuration file
+    Schema,
+}
+
+impl Arguments {
+    /// What overrides the settings of the files.
+    pub(super) fn overrides(&self) -> Overrides {
+        let SettingsArguments { config, model, mode, log_level, log_file } = &self.settings;
+        let deny = match &self.command {
+            Some(Command::Run(run)) => run.deny.clone(),
+            _ => Vec::new(),
+        };
+        Overrides {
+            config: config.clone(),
+            model: model.clone(),
+            mode: *mode,
+            log_level: log_level.clone(),
+            log_file: log_file.clone(),
+            deny,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn parse(line: &str) -> Result<Arguments, clap::Error> {
+        Arguments::try_parse_from(std::iter::once("acp-runtime").chain(line.split(' ').filter(|word| !word.is_empty())))
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_typed_is_read() {
+        for line in [
+            "",
+            "--acp",
+            "acp",
+            "acp --log-level debug --log-file /tmp/x",
+            "--acp --config c.toml --model script:x.toml --mode auto",
+            "run hello",
+            "run --cwd /p --mode plan --model lab/m --json --allow write:notes/** --allow run --deny fetch -- --hello",
+            "run -",
+            "session list --cwd /p --json",
+            "session show",
+            "session show abc --json",
+            "plugin list --json",
+            "plugin info aar:notes",
+            "plugin install ./x.wasm",
+            "plugin remove aar:notes",
+            "plugin build --component a --manifest b --output c",
+            "config show",
+            "config path",
+            "config check",
+            "config schema",
+            "doctor --json",
+            "completions zsh",
+        ] {
+            assert!(parse(line).is_ok(), "{line}: {:?}", parse(line).err());
+        }
+        for line in [
+            "--apc",
+            "run",
+            "run a b",
+            "run --mode yolo x",
+            "run --allow wirte x",
+            "run --allow kv:x x",
+            "--log-level loud",
+            "session",
+            "plugin install",
+            "plugin build --component a",
+            "completions tcsh",
+            "session list --deny run",
+        ] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_overrides_the_files() {
+        let overrides = parse("run --mode auto --deny run --deny write:a x").unwrap().overrides();
+        assert_eq!(overrides.mode, Some(Mode::Auto));
+        assert_eq!(overrides.deny.iter().map(ToString::to_string).collect::<Vec<_>>(), ["run", "write:a"]);
+        assert_eq!(overrides.log_level, None);
+    }
+}

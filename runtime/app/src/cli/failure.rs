@@ -1,0 +1,117 @@
+//! How a command ends that does not end well: `error: …`, `hint: …` and the exit code.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use acp_runtime_agent::session::{OpenError, PromptError};
+use acp_runtime_agent::store::StoreError;
+
+use crate::settings::SettingsError;
+
+/// A command did what it was asked for, but the outcome is bad.
+pub(super) const FAILED: u8 = 1;
+/// What was asked for makes no sense: arguments, configuration.
+pub(super) const USAGE: u8 = 2;
+
+/// Why a command ends early.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Something to tell.
+    Told {
+        exit: u8,
+        /// The value and the reason.
+        message: String,
+        /// The next step.
+        hint: Option<String>,
+    },
+    /// Whoever read the output has seen enough; that is a success.
+    ReaderGone,
+}
+
+impl Failure {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self::Told { exit: FAILED, message: message.into(), hint: None }
+    }
+
+    pub(super) fn usage(message: impl Into<String>) -> Self {
+        Self::Told { exit: USAGE, message: message.into(), hint: None }
+    }
+
+    pub(super) fn hint(self, text: impl Into<String>) -> Self {
+        match self {
+            Self::Told { exit, message, .. } => Self::Told { exit, message, hint: Some(text.into()) },
+            Self::ReaderGone => Self::ReaderGone,
+        }
+    }
+
+    /// Tells it on the standard error stream.
+    pub(super) fn report(self) -> ExitCode {
+        match self {
+            Self::ReaderGone => ExitCode::SUCCESS,
+            Self::Told { exit, message, hint } => {
+                // With nobody to tell, the exit code has to do.
+                let _ = io::stderr().write_all(told(&message, hint.as_deref()).as_bytes());
+                ExitCode::from(exit)
+            }
+        }
+    }
+}
+
+fn told(message: &str, hint: Option<&str>) -> String {
+    let hint = hint.map_or(String::new(), |hint| format!("hint: {hint}\n"));
+    format!("error: {message}\n{hint}")
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ReaderGone,
+            _ => Self::new(format!("the output cannot be written: {error}")),
+        }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        io::Error::from(error).into()
+    }
+}
+
+impl From<SettingsError> for Failure {
+    fn from(error: SettingsError) -> Self {
+        Self::Told { exit: USAGE, message: error.to_string(), hint: error.hint() }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let hint = store_hint(&error);
+        Self::new(error.to_string()).hint(hint)
+    }
+}
+
+pub(super) fn store_hint(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Unwritable { .. } => "make room and check permissions, or set `ACP_RUNTIME_HOME` to another folder",
+        StoreError::Newer { .. } => "use the newer acp-runtime, or set `ACP_RUNTIME_HOME` to another folder",
+        StoreError::Damaged { .. } => "move the file away to start with a new one; keep it for a repair",
+        StoreError::BadCursor(_) => "list from the start",
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Store(error) => error.into(),
+            OpenError::Setup { message, hint } => Self::Told { exit: USAGE, message, hint: Some(hint) },
+            OpenError::Folder { .. } => Self::usage(error.to_string()).hint("name an existing folder with `--cwd`"),
+            OpenError::Unknown(_) => Self::usage(error.to_string()).hint("see `acp-runtime session list`"),
+        }
+    }
+}
+
+impl From<PromptError> for Failure {
+    fn from(error: PromptError) -> Self {
+        Self::new(error.to_string())
+    }
+}

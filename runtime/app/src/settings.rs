@@ -1,0 +1,93 @@
+//! The settings: what the user, the project, the environment and the command line say, in that order.
+//!
+//! A later layer overrides an earlier one, but a project may only narrow what its user has set: it can forbid, lower
+//! and switch off. Unknown keys are errors that name the file, the place and the key that was probably meant. This is
+//! the only room that reads the environment and the only one that knows where files are kept. Knows nothing about what
+//! the values do. Tested by tables: the text of a file against its values or its error.
+#![expect(clippy::disallowed_methods, reason = "this room owns the configuration files and the environment")]
+
+mod file;
+mod paths;
+mod project;
+mod sections;
+mod written;
+
+use std::path::{Path, PathBuf};
+
+use acp_runtime_agent::capability::EffectPattern;
+use acp_runtime_agent::policy::Mode;
+
+pub use file::{Place, SettingsError};
+pub use paths::{HOME_VARIABLE, Paths};
+pub use project::{PROJECT_FILE, ProjectFile, ProjectSettings};
+pub use sections::{
+    BusyPolicy, FilesSettings, LimitSettings, LogSettings, PermissionSettings, PluginSettings, PromptSettings,
+    Settings, Timeout,
+};
+pub use written::{LogFilter, Written};
+
+/// What the command line says, or the environment in its place.
+#[derive(Debug, Clone, Default)]
+pub struct Overrides {
+    /// The user's file, instead of the usual one. It must exist.
+    pub config: Option<PathBuf>,
+    /// The model of new sessions.
+    pub model: Option<String>,
+    /// The mode of new sessions. Beats the project's as well.
+    pub mode: Option<Mode>,
+    /// What to log.
+    pub log_level: Option<LogFilter>,
+    /// Where to log.
+    pub log_file: Option<PathBuf>,
+    /// Effects to forbid, beside those of the files.
+    pub deny: Vec<EffectPattern>,
+}
+
+impl Settings {
+    /// The user's settings with the overrides on top. A file that is not there is an empty one, unless it was asked
+    /// for.
+    pub fn load(paths: &Paths, overrides: Overrides) -> Result<Self, SettingsError> {
+        let (path, asked_for) = match &overrides.config {
+            Some(path) => (path.as_path(), true),
+            None => (paths.config(), false),
+        };
+        let mut settings: Self = match file::read(path)? {
+            Some(text) => file::parse(path, &text)?,
+            None if asked_for => return Err(SettingsError::missing(path)),
+            None => Self::default(),
+        };
+        settings.anchor(path.parent().unwrap_or(Path::new("")));
+        settings.mode_is_fixed = overrides.mode.is_some();
+        settings.model = overrides.model.or(settings.model);
+        settings.mode = overrides.mode.unwrap_or(settings.mode);
+        settings.log.level = overrides.log_level.map_or(settings.log.level, Written);
+        settings.log.file = overrides.log_file.or(settings.log.file);
+        settings.permission.deny.extend(overrides.deny.into_iter().map(Written));
+        Ok(settings)
+    }
+
+    /// Makes the relative paths of the file relative to its folder, and `~/` the user's home.
+    fn anchor(&mut self, folder: &Path) {
+        let home = directories::UserDirs::new();
+        for path in self.plugins.paths.iter_mut().chain(self.log.file.as_mut()) {
+            *path = match (path.strip_prefix("~"), &home) {
+                (Ok(rest), Some(home)) => home.home_dir().join(rest),
+                (Ok(_), None) | (Err(_), _) => folder.join(&*path),
+            };
+        }
+    }
+}
+
+/// A variable of the environment; none where it is absent, empty or not Unicode.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The JSON Schema of the user's file.
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Settings).to_value()
+}
+
+#[cfg(test)]
+#[path = "settings/tests.rs"]
+mod tests;

@@ -1,0 +1,139 @@
+//! Reading a TOML file into a typed section, and saying precisely what is wrong with it.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use acp_runtime_agent::near::near;
+use serde::de::DeserializeOwned;
+
+use super::project::PROJECT_FILE;
+
+/// Bytes that a file may have.
+const MOST: u64 = 1 << 20;
+
+/// Why settings could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The system does not let it be read.
+    #[error("`{}` cannot be read: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// It was asked for and is not there.
+    #[error("`{}` does not exist", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is not what it should be.
+    #[error("{place}: {problem}")]
+    Invalid {
+        /// Where.
+        place: Place,
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        hint: Option<String>,
+    },
+    /// There is no folder to keep anything in.
+    #[error("there is no home folder to keep files in")]
+    Homeless,
+}
+
+/// A place in a file. Line and column are counted from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// The line.
+    pub line: usize,
+    /// The character in the line.
+    pub column: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.path.display(), self.line, self.column)
+    }
+}
+
+impl SettingsError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unreadable { .. } => Some("check the file's permissions, or name another file".to_owned()),
+            Self::Missing { .. } => Some("check the path, or leave `--config` out for the usual file".to_owned()),
+            Self::Invalid { hint, .. } => hint.clone(),
+            Self::Homeless => Some(format!("set `HOME`, or `{}` to a folder", super::HOME_VARIABLE)),
+        }
+    }
+
+    pub(super) fn missing(path: &Path) -> Self {
+        Self::Missing { path: path.to_owned() }
+    }
+
+    /// Says of an unknown key in a project's file what such a file may hold.
+    pub(super) fn in_project_file(self) -> Self {
+        match self {
+            Self::Invalid { place, problem, hint: None } => {
+                let hint = Some(format!(
+                    "`{PROJECT_FILE}` may only narrow: `mode`, `files.deny`, `permission.deny`, `plugins.disabled` and \
+                     `limits`; all else belongs in the user's own file (see `acp-runtime config path`)"
+                ));
+                Self::Invalid { place, problem, hint }
+            }
+            other => other,
+        }
+    }
+}
+
+/// The text of a file; none where there is no such file.
+pub(super) fn read(path: &Path) -> Result<Option<String>, SettingsError> {
+    let unreadable = |source| SettingsError::Unreadable { path: path.to_owned(), source };
+    // Asked first: opening a pipe would wait for a writer.
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => {}
+        Ok(_) => return Err(unreadable(io::Error::other("it is not a file"))),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+    }
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut text = String::new();
+    let size = file.take(MOST + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if size as u64 > MOST {
+        return Err(unreadable(io::Error::other(format!("it has more than {MOST} bytes"))));
+    }
+    Ok(Some(text))
+}
+
+/// Parses the text of a file. Errors name the place, and for a mistyped key the one that was probably meant.
+pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, SettingsError> {
+    toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let (problem, hint) = explain(error.message());
+        SettingsError::Invalid { place: place(path, text, at), problem, hint }
+    })
+}
+
+fn place(path: &Path, text: &str, at: usize) -> Place {
+    let before = text.get(..at).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let column = before.get(line_start..).map_or(0, |start| start.chars().count()) + 1;
+    Place { path: path.to_owned(), line: before.matches('\n').count() + 1, column }
+}
+
+/// Rewrites serde's ``unknown field `x`, expected one of `a`, `b` ``, whose odd pieces between backticks are names.
+fn explain(message: &str) -> (String, Option<String>) {
+    let Some(rest) = message.strip_prefix("unknown field `") else {
+        return (message.to_owned(), None);
+    };
+    let mut names = rest.split('`').step_by(2);
+    let unknown = names.next().unwrap_or_default();
+    let problem = format!("unknown key `{unknown}`");
+    let hint = near(unknown, names).first().map(|meant| format!("did you mean `{meant}`?"));
+    (problem, hint)
+}

@@ -1,0 +1,140 @@
+//! Where files are kept: by the XDG rules, or all under one folder.
+
+use std::path::{Path, PathBuf};
+
+use directories::ProjectDirs;
+
+use super::SettingsError;
+
+/// The variable that puts everything under one folder.
+pub const HOME_VARIABLE: &str = "ACP_RUNTIME_HOME";
+
+/// Where files are kept. Finding out makes no folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    config: PathBuf,
+    data: PathBuf,
+    state: PathBuf,
+    cache: PathBuf,
+    bundled: Option<PathBuf>,
+}
+
+impl Paths {
+    /// As the environment says.
+    pub fn find() -> Result<Self, SettingsError> {
+        let home = std::env::var_os(HOME_VARIABLE).filter(|home| !home.is_empty());
+        let mut paths = match home {
+            Some(home) => Self::under(&PathBuf::from(home))?,
+            None => Self::by_convention()?,
+        };
+        paths.bundled = std::env::current_exe().ok().as_deref().and_then(beside);
+        Ok(paths)
+    }
+
+    /// Everything under one folder, without bundled plugins.
+    pub fn under(home: &Path) -> Result<Self, SettingsError> {
+        let home =
+            std::path::absolute(home).map_err(|source| SettingsError::Unreadable { path: home.to_owned(), source })?;
+        Ok(Self {
+            config: home.join("config.toml"),
+            data: home.clone(),
+            state: home.clone(),
+            cache: home,
+            bundled: None,
+        })
+    }
+
+    fn by_convention() -> Result<Self, SettingsError> {
+        let folders = ProjectDirs::from("", "", "acp-runtime").ok_or(SettingsError::Homeless)?;
+        Ok(Self {
+            config: folders.config_dir().join("config.toml"),
+            data: folders.data_dir().to_owned(),
+            state: folders.state_dir().unwrap_or(folders.data_local_dir()).to_owned(),
+            cache: folders.cache_dir().to_owned(),
+            bundled: None,
+        })
+    }
+
+    /// The user's settings.
+    pub fn config(&self) -> &Path {
+        &self.config
+    }
+
+    /// The sessions.
+    pub fn sessions(&self) -> PathBuf {
+        self.data.join("sessions.db")
+    }
+
+    /// The installed plugins.
+    pub fn plugins(&self) -> PathBuf {
+        self.data.join("plugins")
+    }
+
+    /// The plugins that came with the program; none where there are none.
+    pub fn bundled_plugins(&self) -> Option<&Path> {
+        self.bundled.as_deref()
+    }
+
+    /// The decisions of the gate.
+    pub fn audit(&self) -> PathBuf {
+        self.state.join("audit")
+    }
+
+    /// The compiled plugins.
+    pub fn compiled(&self) -> PathBuf {
+        self.cache.join("compiled")
+    }
+
+    /// Everything by name, for people.
+    pub fn named(&self) -> Vec<(&'static str, PathBuf)> {
+        let mut named = vec![
+            ("config", self.config.clone()),
+            ("sessions", self.sessions()),
+            ("plugins", self.plugins()),
+            ("audit", self.audit()),
+            ("compiled", self.compiled()),
+        ];
+        named.extend(self.bundled.clone().map(|bundled| ("bundled", bundled)));
+        named
+    }
+}
+
+/// The folder of bundled plugins for a program at `executable`.
+fn beside(executable: &Path) -> Option<PathBuf> {
+    let folder = executable.parent()?;
+    let installed = folder.parent().map(|prefix| prefix.join("share/acp-runtime/plugins"));
+    [Some(folder.join("plugins")), installed].into_iter().flatten().find(|place| place.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_folder_holds_everything() {
+        let paths = Paths::under(Path::new("/h")).unwrap();
+        let named: Vec<String> =
+            paths.named().into_iter().map(|(name, path)| format!("{name} {}", path.display())).collect();
+        let expected = [
+            "config /h/config.toml",
+            "sessions /h/sessions.db",
+            "plugins /h/plugins",
+            "audit /h/audit",
+            "compiled /h/compiled",
+        ];
+        assert_eq!(named, expected);
+    }
+
+    #[test]
+    fn bundled_plugins_are_beside_the_program_or_in_its_prefix() {
+        let prefix = tempfile::tempdir().unwrap();
+        let program = prefix.path().join("bin/acp-runtime");
+        assert_eq!(beside(&program), None);
+        let shared = prefix.path().join("share/acp-runtime/plugins");
+        std::fs::create_dir_all(&shared).unwrap();
+        assert_eq!(beside(&program), Some(shared));
+        let near = prefix.path().join("bin/plugins");
+        std::fs::create_dir_all(&near).unwrap();
+        assert_eq!(beside(&program), Some(near));
+    }
+}

@@ -1,0 +1,235 @@
+//! The sections of the user's file. Each key is read somewhere; its comment is what the documentation says of it.
+
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use acp_runtime_agent::capability::{EffectPattern, PathGlob, PluginId};
+use acp_runtime_agent::policy::{Mode, Policy};
+use acp_runtime_agent::session::OnBusy;
+use acp_runtime_agent::turn::TurnLimits;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use super::written::{LogFilter, Written};
+use crate::models::ProviderSettings;
+
+/// All settings of a process.
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(title = "acp-runtime configuration")]
+pub struct Settings {
+    /// The model of new sessions: `none`, `script:FILE`, a provider's name, or `provider/model`. Without it, the first
+    /// provider's model.
+    pub model: Option<String>,
+    /// The mode of new sessions.
+    #[schemars(schema_with = "modes")]
+    pub mode: Mode,
+    /// How prompts are taken.
+    pub prompt: PromptSettings,
+    /// How permission is given.
+    pub permission: PermissionSettings,
+    /// Which files nobody may touch.
+    pub files: FilesSettings,
+    /// Which plugins there are.
+    pub plugins: PluginSettings,
+    /// How far things may go.
+    pub limits: LimitSettings,
+    /// What is logged.
+    pub log: LogSettings,
+    /// The model providers, by name.
+    pub providers: BTreeMap<String, ProviderSettings>,
+    /// Whether the command line or the environment has set the mode, so that no project changes it.
+    #[serde(skip)]
+    pub(super) mode_is_fixed: bool,
+}
+
+/// `[prompt]`
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PromptSettings {
+    /// What to do with a prompt that comes while another one runs.
+    pub on_busy: BusyPolicy,
+    /// How many prompts may wait.
+    pub queue: usize,
+}
+
+/// What to do with a prompt that comes while another one runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BusyPolicy {
+    /// Let it wait.
+    #[default]
+    Queue,
+    /// Refuse it.
+    Reject,
+}
+
+impl Default for PromptSettings {
+    fn default() -> Self {
+        Self { on_busy: BusyPolicy::Queue, queue: 16 }
+    }
+}
+
+impl PromptSettings {
+    /// Both keys as the session takes them.
+    pub fn on_busy(&self) -> OnBusy {
+        match self.on_busy {
+            BusyPolicy::Queue => OnBusy::Queue(self.queue),
+            BusyPolicy::Reject => OnBusy::Reject,
+        }
+    }
+}
+
+/// `[permission]`
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PermissionSettings {
+    /// How many seconds to wait for an answer before it counts as a no; 0 waits for as long as it takes.
+    pub timeout: Timeout,
+    /// Effects that are always denied, such as `run` or `write:migrations/**`.
+    pub deny: Vec<Written<EffectPattern>>,
+}
+
+/// Seconds to wait; 0 is without end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Timeout(#[schemars(range(min = 0))] f64);
+
+impl Timeout {
+    /// The time to wait; none where there is no end.
+    pub fn duration(self) -> Option<Duration> {
+        (self.0 > 0.0).then(|| Duration::try_from_secs_f64(self.0).ok()).flatten()
+    }
+}
+
+impl TryFrom<f64> for Timeout {
+    type Error = String;
+
+    fn try_from(seconds: f64) -> Result<Self, String> {
+        match Duration::try_from_secs_f64(seconds) {
+            Ok(_) => Ok(Self(seconds)),
+            Err(_) => Err(format!("`{seconds}` is not a time to wait: expected seconds, or 0 to wait without end")),
+        }
+    }
+}
+
+impl From<Timeout> for f64 {
+    fn from(timeout: Timeout) -> Self {
+        timeout.0
+    }
+}
+
+/// `[files]`
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FilesSettings {
+    /// Paths that nobody may read or write, beside the built-in list.
+    pub deny: Vec<Written<PathGlob>>,
+    /// Whether the built-in list holds: keys, certificates, credentials, git's hooks, this program's own configuration.
+    pub builtin_deny: bool,
+}
+
+impl Default for FilesSettings {
+    fn default() -> Self {
+        Self { deny: Vec::new(), builtin_deny: true }
+    }
+}
+
+impl FilesSettings {
+    /// What is denied unless the user says otherwise: what holds secrets, and what would run or loosen something.
+    pub const BUILTIN: [&str; 15] = [
+        "**/.env",
+        "**/.env.{local,development,staging,production,test}",
+        "**/.env.*.local",
+        "**/*.{pem,p12,pfx,jks,keystore}",
+        "**/id_{rsa,dsa,ecdsa,ed25519}",
+        "**/id_{rsa,dsa,ecdsa,ed25519}.*",
+        "**/.ssh/**",
+        "**/.gnupg/**",
+        "**/.aws/credentials",
+        "**/.netrc",
+        "**/.pypirc",
+        "**/.git-credentials",
+        "**/.git/config",
+        "**/.git/hooks/**",
+        "**/.acp-runtime/config.toml",
+    ];
+
+    /// All paths that are denied.
+    pub fn denied(&self) -> Vec<PathGlob> {
+        let builtin = self.builtin_deny.then_some(Self::BUILTIN).into_iter().flatten();
+        builtin.filter_map(|glob| glob.parse().ok()).chain(self.deny.iter().map(|glob| glob.0.clone())).collect()
+    }
+}
+
+/// `[plugins]`
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PluginSettings {
+    /// Whether the plugins that come with the program are loaded.
+    pub bundled: bool,
+    /// Ids of plugins that are not loaded.
+    #[schemars(with = "Vec<String>")]
+    pub disabled: Vec<PluginId>,
+    /// More plugins: component files, or folders of them. Relative to this file.
+    pub paths: Vec<PathBuf>,
+    /// Each plugin's own settings, by id.
+    #[schemars(with = "BTreeMap<String, serde_json::Map<String, serde_json::Value>>")]
+    pub settings: BTreeMap<PluginId, serde_json::Map<String, serde_json::Value>>,
+}
+
+impl Default for PluginSettings {
+    fn default() -> Self {
+        Self { bundled: true, disabled: Vec::new(), paths: Vec::new(), settings: BTreeMap::new() }
+    }
+}
+
+/// `[limits]`
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitSettings {
+    /// Model requests in one turn.
+    pub model_requests: NonZeroU32,
+    /// Bytes of one tool call's text that are kept and shown to the model.
+    pub tool_output: NonZeroUsize,
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        let TurnLimits { model_requests, tool_output } = TurnLimits::default();
+        Self {
+            model_requests: NonZeroU32::new(model_requests).unwrap_or(NonZeroU32::MIN),
+            tool_output: NonZeroUsize::new(tool_output).unwrap_or(NonZeroUsize::MIN),
+        }
+    }
+}
+
+impl LimitSettings {
+    /// The limits of a turn.
+    pub fn turn(&self) -> TurnLimits {
+        TurnLimits { model_requests: self.model_requests.get(), tool_output: self.tool_output.get() }
+    }
+}
+
+/// `[log]`
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogSettings {
+    /// `off`, `error`, `warn`, `info`, `debug` or `trace`, or `target=level` pairs between commas.
+    pub level: Written<LogFilter>,
+    /// Where to log, instead of the standard error stream. Relative to this file.
+    pub file: Option<PathBuf>,
+}
+
+impl Settings {
+    /// What the gate judges by.
+    pub fn policy(&self) -> Policy {
+        Policy::new(self.files.denied()).forbid(self.permission.deny.iter().map(|pattern| pattern.0.clone()))
+    }
+}
+
+fn modes(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "enum": Mode::ALL.map(Mode::id) })
+}

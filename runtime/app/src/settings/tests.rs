@@ -1,0 +1,267 @@
+//! The text of files against the values or the errors that they give.
+
+use acp_runtime_agent::capability::{Effect, GrantSet, PathGlob, PathScope, RootId};
+use acp_runtime_agent::policy::{Decision, Rule};
+use acp_runtime_agent::session::OnBusy;
+
+use super::*;
+
+struct Home {
+    folder: tempfile::TempDir,
+    paths: Paths,
+}
+
+impl Home {
+    fn new(config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = Paths::under(folder.path()).unwrap();
+        std::fs::write(paths.config(), config).unwrap();
+        Self { folder, paths }
+    }
+
+    fn load(&self, overrides: Overrides) -> Result<Settings, String> {
+        Settings::load(&self.paths, overrides).map_err(|error| self.shown(&error))
+    }
+
+    fn in_project(&self, settings: &Settings, config: &str) -> Result<ProjectSettings, String> {
+        let project = self.folder.path().join("project");
+        std::fs::create_dir_all(project.join(".acp-runtime")).unwrap();
+        std::fs::write(project.join(PROJECT_FILE), config).unwrap();
+        settings.in_project(&project).map_err(|error| self.shown(&error))
+    }
+
+    /// The message and its hint, without the folder of this test.
+    fn shown(&self, error: &SettingsError) -> String {
+        let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        format!("{error}{hint}").replace(&format!("{}/", self.folder.path().display()), "")
+    }
+}
+
+fn load(config: &str) -> Result<Settings, String> {
+    Home::new(config).load(Overrides::default())
+}
+
+#[test]
+fn nothing_is_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = Paths::under(&folder.path().join("absent")).unwrap();
+    let settings = Settings::load(&paths, Overrides::default()).unwrap();
+    assert_eq!((settings.model.as_deref(), settings.mode), (None, Mode::Review));
+    assert_eq!(settings.prompt.on_busy(), OnBusy::Queue(16));
+    assert_eq!(settings.permission.timeout.duration(), None);
+    assert_eq!((settings.limits.turn().model_requests, settings.limits.turn().tool_output), (50, 65536));
+    assert_eq!(settings.log.level.as_str(), "warn");
+    assert!(settings.plugins.bundled);
+    assert_eq!(settings.files.denied().len(), FilesSettings::BUILTIN.len());
+}
+
+#[test]
+fn every_key_is_read() {
+    let home = Home::new(
+        r#"
+        model = "lab/small"
+        mode = "read-only"
+        [prompt]
+        on_busy = "reject"
+        [permission]
+        timeout = 2.5
+        deny = ["run", "write:migrations/**"]
+        [files]
+        deny = ["secrets/**"]
+        builtin_deny = false
+        [plugins]
+        bundled = false
+        disabled = ["aar:tasks"]
+        paths = ["mine", "/abs/x.wasm"]
+        [plugins.settings."aar:notes"]
+        folder = "notes"
+        [limits]
+        model_requests = 3
+        tool_output = 1024
+        [log]
+        level = "acp_runtime=debug,warn"
+        file = "run.log"
+        [providers.lab]
+        wire = "openai-chat"
+        model = "small"
+        "#,
+    );
+    let settings = home.load(Overrides::default()).unwrap();
+    assert_eq!((settings.model.as_deref(), settings.mode), (Some("lab/small"), Mode::ReadOnly));
+    assert_eq!(settings.prompt.on_busy(), OnBusy::Reject);
+    assert_eq!(settings.permission.timeout.duration(), Some(std::time::Duration::from_millis(2500)));
+    assert_eq!(settings.files.denied(), [PathGlob::subtree("secrets")]);
+    assert_eq!(settings.plugins.disabled.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["aar:tasks"]);
+    assert_eq!(settings.plugins.paths, [home.folder.path().join("mine"), PathBuf::from("/abs/x.wasm")]);
+    assert_eq!(settings.plugins.settings.values().next().unwrap()["folder"], "notes");
+    assert_eq!(settings.limits.turn().model_requests, 3);
+    assert_eq!(settings.log.file, Some(home.folder.path().join("run.log")));
+    assert!(settings.providers.contains_key("lab"));
+}
+
+#[test]
+fn a_broken_file_is_an_error_with_its_place() {
+    for (config, error) in [
+        ("modle = 'x'", "config.toml:1:1: unknown key `modle` (did you mean `model`?)"),
+        ("\n[log]\n  levle = 'x'", "config.toml:3:3: unknown key `levle` (did you mean `level`?)"),
+        ("colour = 1", "config.toml:1:1: unknown key `colour`"),
+        (
+            "[providers.x]\nwire='ollama'\nmodel='m'\nbase='y'",
+            "config.toml:4:1: unknown key `base` (did you mean `base_url`?)",
+        ),
+        (
+            "mode = 'yolo'",
+            "config.toml:1:8: unknown variant `yolo`, expected one of `review`, `auto-edit`, `auto`, `read-only`, `plan`",
+        ),
+        ("model = ", "config.toml:1:9: string values must be quoted, expected literal string"),
+        (
+            "[permission]\ntimeout = -1",
+            "config.toml:2:11: `-1` is not a time to wait: expected seconds, or 0 to wait without end",
+        ),
+        (
+            "[permission]\ntimeout = nan",
+            "config.toml:2:11: `NaN` is not a time to wait: expected seconds, or 0 to wait without end",
+        ),
+        (
+            "[permission]\ntimeout = inf",
+            "config.toml:2:11: `inf` is not a time to wait: expected seconds, or 0 to wait without end",
+        ),
+        ("[permission]\ntimeout = true", "config.toml:2:11: invalid type: boolean `true`, expected f64"),
+        ("[permission]\ntimeout = '5'", "config.toml:2:11: invalid type: string \"5\", expected f64"),
+        ("[files]\ndeny = ['a', '../b/**']", "config.toml:2:14: `../b` leaves the workspace"),
+        (
+            "[plugins]\ndisabled = ['tasks']",
+            "config.toml:2:13: `tasks` is not a valid plugin id: expected `namespace:name` of lower-case letters, digits and `-`",
+        ),
+        ("[limits]\nmodel_requests = 0", "config.toml:2:18: invalid value: integer `0`, expected a nonzero u32"),
+        (
+            "[log]\nlevel = 'debgu'",
+            "config.toml:2:9: `debgu` is not a log level: expected `off`, `error`, `warn`, `info`, `debug`, `trace`, or `target=level` pairs between commas",
+        ),
+        ("mode = 'auto'\nmode = 'auto'", "config.toml:2:1: duplicate key"),
+    ] {
+        assert_eq!(load(config).unwrap_err(), error, "{config}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_an_error() {
+    let home = Home::new("");
+    std::fs::write(home.paths.config(), [0xFF, 0xFE]).unwrap();
+    assert!(
+        home.load(Overrides::default())
+            .unwrap_err()
+            .starts_with("`config.toml` cannot be read: stream did not contain valid UTF-8")
+    );
+    std::fs::write(home.paths.config(), vec![b'#'; 2 << 20]).unwrap();
+    assert!(home.load(Overrides::default()).unwrap_err().contains("it has more than 1048576 bytes"));
+    std::fs::remove_file(home.paths.config()).unwrap();
+    std::fs::create_dir(home.paths.config()).unwrap();
+    assert!(home.load(Overrides::default()).unwrap_err().starts_with("`config.toml` cannot be read: it is not a file"));
+    let absent = Overrides { config: Some(home.folder.path().join("other.toml")), ..Overrides::default() };
+    assert_eq!(
+        home.load(absent).unwrap_err(),
+        "`other.toml` does not exist (check the path, or leave `--config` out for the usual file)"
+    );
+}
+
+#[test]
+fn overrides_win() {
+    let home = Home::new("model = 'a'\nmode = 'plan'\n[log]\nlevel = 'info'\nfile = 'a.log'");
+    let overrides = Overrides {
+        model: Some("b".to_owned()),
+        mode: Some(Mode::Auto),
+        log_level: Some("trace".parse().unwrap()),
+        log_file: Some("b.log".into()),
+        deny: vec!["fetch".parse().unwrap()],
+        ..Overrides::default()
+    };
+    let settings = home.load(overrides).unwrap();
+    assert_eq!((settings.model.as_deref(), settings.mode), (Some("b"), Mode::Auto));
+    assert_eq!((settings.log.level.as_str(), settings.log.file.clone()), ("trace", Some("b.log".into())));
+    assert_eq!(settings.permission.deny[0].to_string(), "fetch");
+    // Not even a project changes what the person has just said.
+    assert_eq!(home.in_project(&settings, "mode = 'plan'").unwrap().settings.mode, Mode::Auto);
+}
+
+#[test]
+fn a_project_narrows() {
+    let home = Home::new("[files]\ndeny = ['a/**']\n[plugins]\ndisabled = ['aar:tasks']");
+    let user = home.load(Overrides::default()).unwrap();
+    let config = r#"
+        mode = "read-only"
+        files.deny = ["b/**"]
+        permission.deny = ["run"]
+        plugins.disabled = ["aar:notes"]
+        limits.model_requests = 5
+    "#;
+    let ProjectSettings { settings, ignored } = home.in_project(&user, config).unwrap();
+    assert!(ignored.is_empty(), "{ignored:?}");
+    assert_eq!(settings.mode, Mode::ReadOnly);
+    assert_eq!(settings.limits.turn().model_requests, 5);
+    assert_eq!(settings.plugins.disabled.len(), 2);
+    let policy = settings.policy();
+    for glob in ["a/x", "b/x", "deep/.env", ".git/hooks/pre-commit", "id_ed25519", "k.pem"] {
+        let effect = Effect::Read(PathScope { root: RootId(0), glob: PathGlob::parse(glob).unwrap() });
+        let decision = policy.decide(&effect, &GrantSet::native(), Mode::Auto);
+        assert!(matches!(decision, Decision::Deny(Rule::DenyList(_))), "{glob}");
+    }
+}
+
+#[test]
+fn a_project_never_widens() {
+    let home = Home::new("mode = 'review'\n[limits]\nmodel_requests = 5");
+    let user = home.load(Overrides::default()).unwrap();
+    for (config, ignored) in [
+        ("mode = 'auto'", "`mode = auto` is ignored: a project may only narrow the user's `review`"),
+        ("mode = 'auto-edit'", "`mode = auto-edit` is ignored: a project may only narrow the user's `review`"),
+        (
+            "limits.model_requests = 6",
+            "`limits.model_requests = 6` is ignored: a project may only narrow the user's `5`",
+        ),
+    ] {
+        let narrowed = home.in_project(&user, config).unwrap();
+        assert_eq!(narrowed.ignored.len(), 1, "{config}");
+        assert!(narrowed.ignored[0].ends_with(ignored), "{config}: {:?}", narrowed.ignored);
+        assert_eq!(narrowed.settings.mode, Mode::Review);
+        assert_eq!(narrowed.settings.limits.turn().model_requests, 5);
+    }
+    for key in [
+        "model = 'x'",
+        "files.builtin_deny = false",
+        "plugins.bundled = true",
+        "plugins.paths = ['x']",
+        "permission.timeout = 1",
+        "providers.x.wire = 'ollama'",
+        "log.file = 'x'",
+    ] {
+        let error = home.in_project(&user, key).unwrap_err();
+        assert!(error.contains("unknown key `"), "{key}: {error}");
+        assert!(error.starts_with("project/.acp-runtime/config.toml:1:"), "{key}: {error}");
+    }
+}
+
+#[test]
+fn every_builtin_denial_is_a_pattern() {
+    for glob in FilesSettings::BUILTIN {
+        assert!(PathGlob::parse(glob).is_ok(), "{glob}");
+    }
+}
+
+#[test]
+fn what_is_shown_can_be_read_again_and_holds_no_secret() {
+    let config = "model = 'lab'\n[permission]\ndeny = ['run']\n[providers.lab]\nwire = 'openai-chat'\nmodel = 'm'\napi_key = 'sk-123'\n";
+    let shown = toml::to_string(&load(config).unwrap()).unwrap();
+    assert!(!shown.contains("sk-123") && shown.contains("****"), "{shown}");
+    let again = toml::to_string(&load(&shown).unwrap()).unwrap();
+    assert_eq!(again, shown);
+}
+
+#[test]
+fn the_schema_knows_every_section() {
+    let schema = schema();
+    for section in ["model", "mode", "prompt", "permission", "files", "plugins", "limits", "log", "providers"] {
+        assert!(schema["properties"].get(section).is_some(), "{section}");
+    }
+    assert_eq!(schema["additionalProperties"], false);
+}
