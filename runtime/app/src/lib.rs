@@ -1,5 +1,6 @@
 //! acp-runtime: an ACP agent whose tools, commands and panels are sandboxed WASM components.
 
 pub mod audit;
+pub mod cli;
 pub mod models;
 pub mod settings;

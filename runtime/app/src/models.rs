@@ -125,6 +125,13 @@ impl Models {
         entries
     }
 
+    /// The variable of the environment that should hold the key of a model and does not; none where there is a key, or
+    /// none is needed.
+    pub fn missing_key(&self, id: &str) -> Option<&str> {
+        let name = id.split_once('/').map_or(id, |(name, _)| name);
+        self.providers.get(name).and_then(|provider| provider.missing_key())
+    }
+
     /// A model to ask. A provider's name alone means its default model; models that the settings do not list are
     /// passed to their provider as they are. `effort` overrides the provider's own. A scenario starts at its beginning.
     pub fn open(&self, id: &str, effort: Option<ReasoningEffort>) -> Result<Arc<dyn Model>, ModelsError> {
@@ -187,6 +194,23 @@ mod tests {
             ),
         ] {
             assert_eq!(models.open(id, None).err().unwrap().to_string(), problem, "{id}");
+        }
+    }
+
+    #[test]
+    fn a_missing_key_has_a_name() {
+        let toml = "[vendor]\nwire = 'anthropic'\nmodel = 'm'\n[lab]\nwire = 'openai-chat'\nmodel = 'm'\nbase_url = 'http://h/'\n\
+            [own]\nwire = 'openai-chat'\nmodel = 'm'\nbase_url = 'http://h/'\napi_key_env = 'OWN'\n\
+            [key]\nwire = 'gemini'\nmodel = 'm'\napi_key = 'k'";
+        let models = models(None, toml).unwrap();
+        for (id, variable) in [
+            ("vendor/m", Some("ANTHROPIC_API_KEY")),
+            ("lab", None),
+            ("own/m", Some("OWN")),
+            ("key", None),
+            ("none", None),
+        ] {
+            assert_eq!(models.missing_key(id), variable, "{id}");
         }
     }
 

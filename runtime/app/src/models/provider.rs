@@ -91,6 +91,15 @@ impl Provider {
             && self.settings.wire.usual_key_variable().is_some()
     }
 
+    /// The variable that should hold the key and does not.
+    pub(super) fn missing_key(&self) -> Option<&str> {
+        match (&self.key, self.settings.api_key_env.as_deref()) {
+            (Some(_), _) => None,
+            (None, Some(named)) => Some(named),
+            (None, None) => self.lacks_key().then(|| self.settings.wire.usual_key_variable()).flatten(),
+        }
+    }
+
     /// Whom `genai` asks. Two of its adapters come in a variant for the opposite case of having a key.
     fn target(&self, model: &str) -> ServiceTarget {
         let adapter = match (self.settings.wire, &self.key) {

@@ -194,6 +194,10 @@ pub struct LimitSettings {
     pub model_requests: NonZeroU32,
     /// Bytes of one tool call's text that are kept and shown to the model.
     pub tool_output: NonZeroUsize,
+    /// Bytes of one message from the client.
+    pub message: NonZeroUsize,
+    /// Days without use after which a session is forgotten; 0 keeps all.
+    pub session_days: u32,
 }
 
 impl Default for LimitSettings {
@@ -202,6 +206,8 @@ impl Default for LimitSettings {
         Self {
             model_requests: NonZeroU32::new(model_requests).unwrap_or(NonZeroU32::MIN),
             tool_output: NonZeroUsize::new(tool_output).unwrap_or(NonZeroUsize::MIN),
+            message: NonZeroUsize::new(32 << 20).unwrap_or(NonZeroUsize::MIN),
+            session_days: 0,
         }
     }
 }

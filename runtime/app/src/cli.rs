@@ -1,0 +1,118 @@
+//! The command line: what is typed is read once, and each command is a room of its own.
+//!
+//! Data goes to stdout and everything else to stderr; errors are `error: …` and `hint: …`; the exit code is 0 when all
+//! is well, 1 when the outcome is bad and 2 when what was asked for makes no sense. A reader that goes away is no error.
+//! Nothing is opened, loaded or asked of the network before a command needs it. Tested by tables beside the code, and
+//! over the real binary in `tests/it`.
+
+mod arguments;
+mod config;
+mod doctor;
+mod failure;
+mod headless;
+mod logging;
+mod plugin;
+mod run;
+mod session;
+mod transcript;
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use self::arguments::{Arguments, Command, ConfigCommand};
+use self::failure::{Failure, USAGE};
+use crate::compose::Runtime;
+use crate::settings::{Paths, Settings};
+
+/// How long work on other threads may hold the exit up.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// The program.
+pub fn main() -> ExitCode {
+    raise_open_files();
+    match Arguments::try_parse() {
+        Ok(arguments) => execute(arguments).unwrap_or_else(Failure::report),
+        Err(error) => explain(&error),
+    }
+}
+
+fn execute(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let overrides = arguments.overrides();
+    let command = match arguments.command {
+        Some(Command::Completions { shell }) => return completions(shell),
+        Some(Command::Config(ConfigCommand::Schema)) => return config::schema(),
+        None if !arguments.acp && io::stdin().is_terminal() => return help(),
+        None => Command::Acp,
+        Some(command) => command,
+    };
+    let paths = Paths::find()?;
+    match command {
+        Command::Config(command) => return config::command(command, &paths, overrides),
+        Command::Doctor { json } => return doctor::command(&paths, overrides, json),
+        _ => {}
+    }
+    let settings = Settings::load(&paths, overrides)?;
+    logging::start(&settings.log)?;
+    let runtime = Runtime::new(settings, paths)?;
+    match command {
+        Command::Acp => wait(runtime.serve_acp())??,
+        Command::Run(arguments) => return wait(run::command(runtime, arguments))?,
+        Command::Session(command) => wait(session::command(runtime.store(), command))??,
+        Command::Plugin(command) => wait(plugin::command(runtime, command))??,
+        Command::Config(_) | Command::Doctor { .. } | Command::Completions { .. } => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs a future to its end on threads of their own.
+fn wait<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
+    let threads = tokio::runtime::Runtime::new()
+        .map_err(|error| Failure::new(format!("no threads to work with: {error}")).hint("see `ulimit -u`"))?;
+    let outcome = threads.block_on(future);
+    threads.shutdown_timeout(FAREWELL);
+    Ok(outcome)
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "acp-runtime", &mut script);
+    io::stdout().write_all(&script)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Somebody typed the bare name: an editor would not have a terminal there.
+fn help() -> Result<ExitCode, Failure> {
+    write!(io::stderr(), "{}", Arguments::command().render_help())?;
+    Ok(ExitCode::from(USAGE))
+}
+
+/// Help and version as they are; errors in the form that all errors have.
+fn explain(error: &clap::Error) -> ExitCode {
+    let told = if error.use_stderr() {
+        let text = error.render().to_string();
+        let text = text.replace("\n  tip: ", "\nhint: ");
+        let text = text.replace("For more information, try '--help'.", "hint: see `acp-runtime --help`");
+        io::stderr().write_all(text.as_bytes())
+    } else {
+        error.print()
+    };
+    match told {
+        Ok(()) => ExitCode::from(if error.use_stderr() { USAGE } else { 0 }),
+        Err(error) => Failure::from(error).report(),
+    }
+}
+
+/// Every session holds folders open, so the soft limit, which is for programs that use `select`, is too low.
+#[cfg(unix)]
+fn raise_open_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // Where it cannot be raised, opening too many files is an error in its place.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+#[cfg(not(unix))]
+fn raise_open_files() {}

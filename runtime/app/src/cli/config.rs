@@ -1,0 +1,66 @@
+//! `acp-runtime config`: the settings as they hold, and whether they can.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::arguments::ConfigCommand;
+use super::failure::Failure;
+use crate::models::{Models, ModelsError};
+use crate::settings::{Overrides, PROJECT_FILE, Paths, ProjectSettings, Settings, schema as settings_schema, variable};
+
+pub(super) fn command(command: ConfigCommand, paths: &Paths, overrides: Overrides) -> Result<ExitCode, Failure> {
+    let file = overrides.config.clone().unwrap_or_else(|| paths.config().to_owned());
+    let mut out = io::stdout();
+    match command {
+        ConfigCommand::Schema => return schema(),
+        ConfigCommand::Path => writeln!(out, "{}", file.display())?,
+        ConfigCommand::Show => {
+            let here = here(paths, overrides)?;
+            let text = toml::to_string(&here.settings)
+                .map_err(|error| Failure::new(format!("the settings cannot be shown: {error}")))?;
+            out.write_all(text.as_bytes())?;
+            warn(&here.ignored);
+        }
+        ConfigCommand::Check => {
+            let here = here(paths, overrides)?;
+            let id = model(&here.settings)?;
+            for file in [file.as_path(), Path::new(PROJECT_FILE)] {
+                writeln!(out, "`{}`: {}", file.display(), if file.exists() { "ok" } else { "not there" })?;
+            }
+            writeln!(out, "the model is `{id}`")?;
+            warn(&here.ignored);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The settings as they hold in the current folder.
+fn here(paths: &Paths, overrides: Overrides) -> Result<ProjectSettings, Failure> {
+    Ok(Settings::load(paths, overrides)?.in_project(Path::new("."))?)
+}
+
+fn warn(ignored: &[String]) {
+    for problem in ignored {
+        // With nobody to warn there is nothing else to do.
+        let _ = writeln!(io::stderr(), "warning: {problem}");
+    }
+}
+
+/// The model of new sessions, when it can be had.
+fn model(settings: &Settings) -> Result<String, ModelsError> {
+    let models = Models::new(settings.model.as_deref(), settings.providers.clone(), variable)?;
+    models.open(models.default_id(), None)?;
+    Ok(models.default_id().to_owned())
+}
+
+impl From<ModelsError> for Failure {
+    fn from(error: ModelsError) -> Self {
+        Self::usage(error.to_string()).hint("see `model` and `[providers]` in the file of `acp-runtime config path`")
+    }
+}
+
+pub(super) fn schema() -> Result<ExitCode, Failure> {
+    writeln!(io::stdout(), "{:#}", settings_schema())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,232 @@
+//! `acp-runtime doctor`: whether everything is in order, and what to do where it is not.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use acp_runtime_agent::session::SessionFactory as _;
+use acp_runtime_agent::store::{ListQuery, SessionStore};
+use serde::Serialize;
+
+use super::failure::{FAILED, Failure, store_hint};
+use super::wait;
+use crate::compose::Runtime;
+use crate::models::{Models, NONE};
+use crate::settings::{Overrides, Paths, Settings, variable};
+
+/// The outcome of one check.
+#[derive(Debug, Serialize)]
+struct Check {
+    check: &'static str,
+    outcome: Outcome,
+    detail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    Ok,
+    Warn,
+    Fail,
+}
+
+impl Check {
+    fn ok(check: &'static str, detail: impl Into<String>) -> Self {
+        Self { check, outcome: Outcome::Ok, detail: detail.into(), hint: None }
+    }
+
+    fn warn(check: &'static str, detail: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { check, outcome: Outcome::Warn, detail: detail.into(), hint: Some(hint.into()) }
+    }
+
+    fn fail(check: &'static str, detail: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Fail, ..Self::warn(check, detail, hint) }
+    }
+}
+
+pub(super) fn command(paths: &Paths, overrides: Overrides, json: bool) -> Result<ExitCode, Failure> {
+    let (config, settings) = configuration(paths, overrides);
+    let mut checks = config;
+    checks.extend(folders(paths));
+    checks.push(model(&settings));
+    checks.extend(system());
+    let runtime = Runtime::new(settings, paths.clone())?;
+    checks.push(wait(store(runtime.store(), paths.sessions()))?);
+    checks.extend(super::plugin::check(&runtime));
+
+    let mut out = io::stdout();
+    for check in &checks {
+        if json {
+            writeln!(out, "{}", serde_json::to_string(check)?)?;
+        } else {
+            write_text(&mut out, check)?;
+        }
+    }
+    let bad = checks.iter().any(|check| check.outcome == Outcome::Fail);
+    Ok(ExitCode::from(if bad { FAILED } else { 0 }))
+}
+
+fn write_text(out: &mut impl io::Write, check: &Check) -> io::Result<()> {
+    let outcome = match check.outcome {
+        Outcome::Ok => "ok",
+        Outcome::Warn => "warn",
+        Outcome::Fail => "fail",
+    };
+    writeln!(out, "{outcome:4}  {:8}  {}", check.check, check.detail)?;
+    check.hint.as_ref().map_or(Ok(()), |hint| writeln!(out, "                hint: {hint}"))
+}
+
+/// The settings that hold, or the defaults where the user's are broken.
+fn configuration(paths: &Paths, overrides: Overrides) -> (Vec<Check>, Settings) {
+    let file = overrides.config.clone().unwrap_or_else(|| paths.config().to_owned());
+    let user = match Settings::load(paths, overrides) {
+        Ok(settings) => settings,
+        Err(error) => return (vec![broken(&error)], Settings::default()),
+    };
+    let there = if file.exists() { "" } else { ", not there: the defaults hold" };
+    let mut checks = vec![Check::ok("config", format!("`{}`{there}", file.display()))];
+    match user.in_project(Path::new(".")) {
+        Ok(here) => {
+            let hint = "remove it from the project's file";
+            checks.extend(here.ignored.into_iter().map(|problem| Check::warn("project", problem, hint)));
+        }
+        Err(error) => checks.push(broken(&error)),
+    }
+    (checks, user)
+}
+
+fn broken(error: &crate::settings::SettingsError) -> Check {
+    Check::fail("config", error.to_string(), error.hint().unwrap_or_else(|| "see `docs/configuration.md`".to_owned()))
+}
+
+fn folders(paths: &Paths) -> Vec<Check> {
+    let hint = "check its permissions, or set `ACP_RUNTIME_HOME` to a folder that can be written";
+    let checked = |check, path: PathBuf, without: &str| match writable(&path) {
+        Ok(()) => Check::ok(check, format!("`{}`", path.display())),
+        Err(problem) => Check::warn(check, format!("`{}` cannot be written: {problem}; {without}", path.display()), hint),
+    };
+    vec![
+        checked("plugins", paths.plugins(), "none can be installed"),
+        checked("audit", paths.audit(), "decisions are not kept"),
+        checked("compiled", paths.compiled(), "plugins are compiled anew by each process"),
+    ]
+}
+
+/// Whether a folder, or the one in which it would be made, can be written.
+#[cfg(unix)]
+fn writable(path: &Path) -> Result<(), String> {
+    rustix::fs::access(nearest_folder(path)?, rustix::fs::Access::WRITE_OK).map_err(|error| error.to_string())
+}
+
+#[cfg(not(unix))]
+fn writable(path: &Path) -> Result<(), String> {
+    match nearest_folder(path)?.metadata() {
+        Ok(metadata) if metadata.permissions().readonly() => Err("it is read-only".to_owned()),
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn nearest_folder(path: &Path) -> Result<&Path, String> {
+    match path.ancestors().find(|path| path.exists()) {
+        Some(there) if there.is_dir() => Ok(there),
+        Some(there) => Err(format!("`{}` is not a folder", there.display())),
+        None => Err("nothing of it exists".to_owned()),
+    }
+}
+
+fn model(settings: &Settings) -> Check {
+    let hint = "see `model` and `[providers]` in the file of `acp-runtime config path`";
+    let models = match Models::new(settings.model.as_deref(), settings.providers.clone(), variable) {
+        Ok(models) => models,
+        Err(error) => return Check::fail("model", error.to_string(), hint),
+    };
+    let id = models.default_id();
+    match (models.open(id, None), models.missing_key(id)) {
+        (Err(error), _) => Check::fail("model", error.to_string(), hint),
+        (Ok(_), Some(variable)) => {
+            Check::fail("model", format!("`{id}` has no key"), format!("set `{variable}` in the environment"))
+        }
+        (Ok(_), None) if id == NONE => Check::warn("model", "none is configured: only commands are answered", hint),
+        (Ok(_), None) => Check::ok("model", format!("`{id}`")),
+    }
+}
+
+async fn store(store: Arc<dyn SessionStore>, path: PathBuf) -> Check {
+    match store.list(ListQuery { cwd: None, cursor: None, limit: 1 }).await {
+        Ok(_) => Check::ok("sessions", format!("`{}`", path.display())),
+        Err(error) => Check::fail("sessions", error.to_string(), store_hint(&error)),
+    }
+}
+
+/// What the system must have: plugins' folders are opened through `/proc/self/fd`, and every session holds some open.
+#[cfg(target_os = "linux")]
+fn system() -> Vec<Check> {
+    let folders = match rustix::fs::access("/proc/self/fd", rustix::fs::Access::READ_OK) {
+        Ok(()) => Check::ok("system", "`/proc` is mounted"),
+        Err(error) => Check::fail("system", format!("`/proc/self/fd`: {error}"), "mount `/proc`: plugins need it for files"),
+    };
+    vec![folders, open_files()]
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn system() -> Vec<Check> {
+    vec![open_files()]
+}
+
+#[cfg(not(unix))]
+fn system() -> Vec<Check> {
+    Vec::new()
+}
+
+#[cfg(unix)]
+fn open_files() -> Check {
+    const FEW: u64 = 1024;
+    match rustix::process::getrlimit(rustix::process::Resource::Nofile).current {
+        Some(most) if most < FEW => {
+            Check::warn("system", format!("at most {most} files may be open"), "raise it with `ulimit -Hn`")
+        }
+        Some(most) => Check::ok("system", format!("up to {most} files may be open")),
+        None => Check::ok("system", "any number of files may be open"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_without_a_key_fails_and_none_warns() {
+        let settings = |toml: &str| toml::from_str::<Settings>(toml).unwrap();
+        let keyless = "[providers.x]\nwire = 'anthropic'\nmodel = 'm'\napi_key_env = 'ACP_RUNTIME_TEST_ABSENT'";
+        for (toml, outcome) in [
+            ("", Outcome::Warn),
+            (keyless, Outcome::Fail),
+            ("model = 'absent/m'", Outcome::Fail),
+            ("[providers.x]\nwire = 'ollama'\nmodel = 'm'", Outcome::Ok),
+        ] {
+            let check = model(&settings(toml));
+            assert_eq!(check.outcome, outcome, "{toml}: {check:?}");
+            assert_eq!(check.hint.is_some(), outcome != Outcome::Ok, "{toml}");
+        }
+    }
+
+    #[test]
+    fn a_folder_under_a_file_cannot_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(writable(&folder.path().join("a/b")), Ok(()));
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        assert!(writable(&folder.path().join("file/b")).unwrap_err().ends_with("file` is not a folder"));
+    }
+
+    #[test]
+    fn a_line_has_its_hint_below() {
+        let mut out = Vec::new();
+        write_text(&mut out, &Check::warn("model", "none", "choose one")).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, "warn  model     none\n                hint: choose one\n");
+    }
+}

@@ -1,0 +1,85 @@
+//! `acp-runtime run`: one prompt without a person.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use acp_runtime_agent::session::{SessionFactory, SessionRequest};
+use acp_runtime_agent::transcript::{Part, StopReason};
+
+use super::arguments::RunArguments;
+use super::failure::{FAILED, Failure};
+use super::headless::Headless;
+
+/// Bytes of a prompt from stdin.
+const MOST: u64 = 16 << 20;
+
+pub(super) async fn command(
+    factory: Arc<dyn SessionFactory>,
+    arguments: RunArguments,
+) -> Result<ExitCode, Failure> {
+    let cwd = absolute(arguments.cwd.unwrap_or_else(|| PathBuf::from(".")))?;
+    let text = prompt(arguments.prompt)?;
+    let headless = Arc::new(Headless::new(arguments.allow, arguments.json));
+    let screen = headless.screen().clone();
+    let request = SessionRequest { cwd, additional: Vec::new(), face: headless };
+    let session = factory.create(request).await?;
+
+    let answer = session.prompt(vec![Part::Text { text }]);
+    tokio::pin!(answer);
+    let mut interrupted = false;
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut answer => break outcome,
+            Ok(()) = tokio::signal::ctrl_c() => {
+                if interrupted {
+                    return Err(stopped("it was interrupted"));
+                }
+                interrupted = true;
+                session.cancel();
+            }
+            () = screen.closed() => session.cancel(),
+        }
+    };
+    session.close().await;
+    screen.finish()?;
+    match outcome? {
+        StopReason::EndTurn => Ok(ExitCode::SUCCESS),
+        StopReason::MaxTokens => Err(stopped("the answer reached the model's limit of tokens")),
+        StopReason::MaxTurnRequests => Err(stopped("it reached `limits.model_requests`")
+            .hint("raise it in the configuration, or split the task")),
+        StopReason::Refusal => Err(stopped("the model refuses to go on")),
+        StopReason::Cancelled => Err(stopped("it was cancelled")),
+    }
+}
+
+fn stopped(why: &str) -> Failure {
+    Failure::Told { exit: FAILED, message: format!("the turn has not ended well: {why}"), hint: None }
+}
+
+fn prompt(argument: String) -> Result<String, Failure> {
+    let text = if argument == "-" { from_stdin()? } else { argument };
+    if text.trim().is_empty() {
+        return Err(Failure::usage("the prompt is empty").hint("write it as the last argument, or `-` to read stdin"));
+    }
+    Ok(text)
+}
+
+fn from_stdin() -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = std::io::stdin().take(MOST + 1).read_to_string(&mut text);
+    match read {
+        Ok(size) if size as u64 > MOST => Err(Failure::usage(format!("the prompt has more than {MOST} bytes"))),
+        Ok(_) => Ok(text),
+        Err(error) => Err(Failure::usage(format!("the prompt cannot be read from stdin: {error}"))),
+    }
+}
+
+/// The folder as the session is told of it.
+pub(super) fn absolute(folder: PathBuf) -> Result<String, Failure> {
+    let shown = folder.display().to_string();
+    let unusable = |reason: &str| Failure::usage(format!("`{shown}` cannot be used as a folder: {reason}"));
+    let path = std::path::absolute(&folder).map_err(|error| unusable(&error.to_string()))?;
+    path.into_os_string().into_string().map_err(|_| unusable("its name is not Unicode"))
+}
