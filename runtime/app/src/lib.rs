@@ -1,6 +1,8 @@
 //! acp-runtime: an ACP agent whose tools, commands and panels are sandboxed WASM components.
 
+pub mod acp;
 pub mod audit;
 pub mod cli;
 pub mod models;
 pub mod settings;
+pub mod transport;

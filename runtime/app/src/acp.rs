@@ -1,0 +1,77 @@
+//! The agent's side of ACP: one client, its sessions, and everything that is said between them.
+//!
+//! [`serve`] answers a client over any [`Transport`] with sessions of any [`SessionFactory`]. Rooms inside: `agent`
+//! (which method is answered how), `live` (the sessions of this client, and how they show themselves to it), `editor`
+//! (the client as a person to ask and a place of files), `panels` (`_aar/panel_*`), `wire` (conversions), `error`.
+//! Knows no model, no tool and no disk. Tested in `tests.rs` with scripted sessions and a client at the other end.
+
+mod agent;
+mod editor;
+mod error;
+mod live;
+mod panels;
+mod wire;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp_runtime_agent::session::SessionFactory;
+use agent_client_protocol::{Agent, Builder, Client, ConnectionTo, Error};
+
+use crate::transport::Transport;
+use agent::Desk;
+
+/// How long requests may still run when the client has ended its input.
+const FINISH: Duration = Duration::from_millis(1000);
+/// How long what was cancelled may take until it is answered and kept.
+const CANCEL: Duration = Duration::from_millis(900);
+
+/// How the agent presents itself and behaves towards a client.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The program's name, for other programs.
+    pub name: String,
+    /// The program's name, for people.
+    pub title: String,
+    /// The program's version.
+    pub version: String,
+    /// How long a person may take to answer a question; none to wait for ever. What was not answered is denied.
+    pub permission_timeout: Option<Duration>,
+}
+
+/// Serves one client until it ends its input or `shutdown` is done, then cancels what runs, keeps it and writes the
+/// last lines; together within 2 s. Requests that run when the input ends get up to a second to end by themselves.
+pub async fn serve(
+    transport: Transport,
+    factory: Arc<dyn SessionFactory>,
+    options: Options,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), Error> {
+    let Transport { channel, flow, drained } = transport;
+    let desk = Desk::new(factory, options, flow);
+    let state = desk.state();
+    let served = Builder::new_with(Agent, desk)
+        .name("acp-runtime")
+        .connect_with(channel, async move |connection: ConnectionTo<Client>| {
+            tokio::select! {
+                () = connection.incoming_closed() => {
+                    let _ = tokio::time::timeout(FINISH, state.in_flight.idle()).await;
+                }
+                () = shutdown => {}
+            }
+            let ended = async {
+                state.sessions.close_all().await;
+                state.in_flight.idle().await;
+            };
+            if tokio::time::timeout(CANCEL, ended).await.is_err() {
+                tracing::warn!("not everything that ran could be ended in time");
+            }
+            Ok(())
+        })
+        .await;
+    drained.await;
+    served
+}
+
+#[cfg(test)]
+mod tests;

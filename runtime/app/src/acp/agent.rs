@@ -1,0 +1,377 @@
+//! Which method is answered how.
+//!
+//! The dispatch loop is serial, so a handler here only reads its parameters and does what must happen in the order of
+//! messages; the rest runs in a task of its own. No client request is ever awaited in the loop. Tested in `tests.rs`.
+
+mod in_flight;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use acp_runtime_agent::policy::Mode;
+use acp_runtime_agent::session::{SessionFactory, SessionRequest};
+use acp_runtime_agent::store::ListQuery;
+use acp_runtime_agent::transcript::SessionId;
+use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::schema;
+use agent_client_protocol::{
+    Client, ConnectionTo, Dispatch, Error, HandleDispatchFrom, Handled, RequestCancellation, Responder, UntypedMessage,
+};
+use futures::future::BoxFuture;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::error::RequestError;
+use super::live::{EditorFace, LiveSession, LiveSessions, Offers};
+use super::panels::PanelRequest;
+use super::{Options, wire};
+use crate::transport::Flow;
+use in_flight::InFlight;
+
+/// The one way to log in: there is nothing to log in to, but clients and registries want a method that works.
+const AUTH_METHOD: &str = "settings";
+/// Sessions on one page of `session/list`.
+const PAGE: usize = 50;
+
+/// What the handlers of one connection share.
+pub(super) struct State {
+    factory: Arc<dyn SessionFactory>,
+    options: Options,
+    flow: Flow,
+    /// Set by `initialize`.
+    offers: OnceLock<Offers>,
+    draws_panels: Arc<AtomicBool>,
+    pub(super) sessions: LiveSessions,
+    pub(super) in_flight: InFlight,
+}
+
+/// Takes every message of one client.
+pub(super) struct Desk(Arc<State>);
+
+impl Desk {
+    pub(super) fn new(factory: Arc<dyn SessionFactory>, options: Options, flow: Flow) -> Self {
+        Self(Arc::new(State {
+            factory,
+            options,
+            flow,
+            offers: OnceLock::new(),
+            draws_panels: Arc::default(),
+            sessions: LiveSessions::default(),
+            in_flight: InFlight::default(),
+        }))
+    }
+
+    pub(super) fn state(&self) -> Arc<State> {
+        self.0.clone()
+    }
+}
+
+impl HandleDispatchFrom<Client> for Desk {
+    async fn handle_dispatch_from(
+        &mut self,
+        message: Dispatch,
+        connection: ConnectionTo<Client>,
+    ) -> Result<Handled<Dispatch>, Error> {
+        match message {
+            Dispatch::Request(request, responder) => self.0.clone().request(request, responder, connection)?,
+            Dispatch::Notification(notification) => self.0.notification(notification),
+            // The connection routes it to whoever asked.
+            message @ Dispatch::Response(..) => return Ok(Handled::No { message, retry: false }),
+        }
+        Ok(Handled::Yes)
+    }
+
+    fn describe_chain(&self) -> impl std::fmt::Debug {
+        "acp-runtime"
+    }
+}
+
+/// How a request is answered.
+enum Answer {
+    /// At once.
+    Now(Value),
+    /// From a task of its own.
+    Later(BoxFuture<'static, Result<Value, RequestError>>),
+    /// From a task of its own; the session begins to show itself after the answer.
+    Opening(BoxFuture<'static, Result<(Value, Arc<LiveSession>), RequestError>>),
+    /// After the other panel requests of that session.
+    InOrder(Arc<LiveSession>, PanelRequest),
+}
+
+impl State {
+    fn request(
+        self: Arc<Self>,
+        request: UntypedMessage,
+        responder: Responder,
+        connection: ConnectionTo<Client>,
+    ) -> Result<(), Error> {
+        let pending = match self.in_flight.enter(responder) {
+            Ok(pending) => pending,
+            Err(responder) => return responder.respond_with_error(RequestError::TakenId.into()),
+        };
+        let (method, params) = request.into_parts();
+        match self.answer(&method, params, pending.cancellation(), connection) {
+            Ok(Answer::Now(value)) => pending.respond(Ok(value)),
+            Err(error) => pending.respond(Err(error)),
+            Ok(Answer::Later(work)) => {
+                tokio::spawn(async move { pending.respond(work.await) });
+            }
+            Ok(Answer::Opening(work)) => {
+                tokio::spawn(async move {
+                    match work.await {
+                        Ok((value, session)) => {
+                            pending.respond(Ok(value));
+                            session.begin();
+                        }
+                        Err(error) => pending.respond(Err(error)),
+                    }
+                });
+            }
+            Ok(Answer::InOrder(session, request)) => {
+                let handle = session.handle.clone();
+                session.queue_for_panels(Box::pin(async move { pending.respond(request.answer(handle).await) }));
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(
+        self: Arc<Self>,
+        method: &str,
+        params: Value,
+        cancellation: RequestCancellation,
+        connection: ConnectionTo<Client>,
+    ) -> Result<Answer, RequestError> {
+        if method == "initialize" {
+            return self.initialize(&params);
+        }
+        let Some(offers) = self.offers.get().copied() else { return Err(RequestError::NotInitialized) };
+        if method.starts_with("_aar/") {
+            return self.panel(method, params);
+        }
+        match method {
+            "authenticate" => authenticate(params),
+            "session/new" => self.new_session(params, offers, connection),
+            "session/load" => self.load_session(params, offers, connection),
+            "session/list" => self.list_sessions(params),
+            "session/close" => self.close_session(params),
+            "session/set_mode" => self.set_mode(params),
+            "session/prompt" => self.prompt(params, cancellation),
+            _ => Err(RequestError::UnknownMethod(method.to_owned())),
+        }
+    }
+
+    fn notification(&self, notification: UntypedMessage) {
+        let (method, params) = notification.into_parts();
+        if method != "session/cancel" {
+            tracing::debug!(method, "ignored a notification");
+            return;
+        }
+        match read::<schema::CancelNotification>(params) {
+            Ok(cancel) => {
+                if let Ok(session) = self.session(&cancel.session_id) {
+                    session.handle.cancel();
+                }
+            }
+            Err(error) => tracing::warn!(%error, "ignored a `session/cancel`"),
+        }
+    }
+
+    /// The version is a number, but some clients send a text; each gets the only version that there is.
+    fn initialize(&self, params: &Value) -> Result<Answer, RequestError> {
+        if !matches!(params.get("protocolVersion"), Some(Value::Number(_) | Value::String(_))) {
+            return Err(RequestError::field("protocolVersion", "must be a number"));
+        }
+        let offers = params.get("clientCapabilities").map(Offers::read).unwrap_or_default();
+        self.offers.set(offers).map_err(|_| RequestError::Initialized)?;
+        if offers.panels {
+            self.draws_panels.store(true, Ordering::Release);
+        }
+        let Options { name, title, version, permission_timeout: _ } = &self.options;
+        let login = schema::AuthMethodAgent::new(AUTH_METHOD, "Settings").description(
+            "Keys are read from the settings and the environment; there is nothing to log in to".to_owned(),
+        );
+        value(
+            schema::InitializeResponse::new(ProtocolVersion::V1)
+                .agent_info(schema::Implementation::new(name, version).title(title.clone()))
+                .agent_capabilities(wire::capabilities())
+                .auth_methods(vec![schema::AuthMethod::Agent(login)]),
+        )
+    }
+
+    fn new_session(
+        self: Arc<Self>,
+        params: Value,
+        offers: Offers,
+        connection: ConnectionTo<Client>,
+    ) -> Result<Answer, RequestError> {
+        refuse_system_prompt(&params)?;
+        let params: schema::NewSessionRequest = read(params)?;
+        let face = self.face(offers, connection);
+        let request = session_request(&params.cwd, &params.additional_directories, &params.mcp_servers, face.clone())?;
+        Ok(Answer::Opening(Box::pin(async move {
+            let handle = self.factory.create(request).await?;
+            let modes = wire::modes(handle.mode());
+            let answer = schema::NewSessionResponse::new(handle.id().to_string()).modes(modes);
+            Ok((json(answer), self.keep(handle, face).await))
+        })))
+    }
+
+    fn load_session(
+        self: Arc<Self>,
+        params: Value,
+        offers: Offers,
+        connection: ConnectionTo<Client>,
+    ) -> Result<Answer, RequestError> {
+        refuse_system_prompt(&params)?;
+        let params: schema::LoadSessionRequest = read(params)?;
+        let id = SessionId::new(&params.session_id.0);
+        let face = self.face(offers, connection);
+        let request = session_request(&params.cwd, &params.additional_directories, &params.mcp_servers, face.clone())?;
+        // What the client has open under that id ends before it is opened again.
+        let before = self.sessions.remove(&id);
+        Ok(Answer::Opening(Box::pin(async move {
+            if let Some(before) = before {
+                before.close().await;
+            }
+            let (handle, events) = self.factory.load(id, request).await?;
+            let session = self.keep(handle, face).await;
+            session.replay(events).await;
+            let modes = wire::modes(session.handle.mode());
+            Ok((json(schema::LoadSessionResponse::new().modes(modes)), session))
+        })))
+    }
+
+    fn list_sessions(self: Arc<Self>, params: Value) -> Result<Answer, RequestError> {
+        let params: schema::ListSessionsRequest = read(params)?;
+        let cwd = params.cwd.map(|cwd| wire::directories(&cwd, &[])).transpose()?.map(|(cwd, _)| cwd);
+        let query = ListQuery { cwd, cursor: params.cursor, limit: PAGE };
+        Ok(Answer::Later(Box::pin(async move {
+            let page = self.factory.store().list(query).await?;
+            let sessions = page.sessions.into_iter().map(wire::session_info).collect();
+            Ok(json(schema::ListSessionsResponse::new(sessions).next_cursor(page.next)))
+        })))
+    }
+
+    fn close_session(&self, params: Value) -> Result<Answer, RequestError> {
+        let params: schema::CloseSessionRequest = read(params)?;
+        let id = SessionId::new(&params.session_id.0);
+        let session = self.sessions.remove(&id).ok_or(RequestError::UnknownSession(id))?;
+        Ok(Answer::Later(Box::pin(async move {
+            session.close().await;
+            Ok(json(schema::CloseSessionResponse::new()))
+        })))
+    }
+
+    fn set_mode(&self, params: Value) -> Result<Answer, RequestError> {
+        let params: schema::SetSessionModeRequest = read(params)?;
+        let session = self.session(&params.session_id)?;
+        let mode = Mode::from_id(&params.mode_id.0).ok_or_else(|| RequestError::Field {
+            field: "modeId",
+            reason: "unknown mode".to_owned(),
+            available: Some(Mode::ALL.into_iter().map(|mode| mode.id().to_owned()).collect()),
+        })?;
+        session.handle.set_mode(mode);
+        value(schema::SetSessionModeResponse::new())
+    }
+
+    /// Cancelling the request cancels the turn, which is then answered as cancelled.
+    fn prompt(&self, params: Value, cancellation: RequestCancellation) -> Result<Answer, RequestError> {
+        let params: schema::PromptRequest = read(params)?;
+        let session = self.session(&params.session_id)?;
+        let parts = wire::parts(params.prompt)?;
+        let answer = session.handle.prompt(parts);
+        Ok(Answer::Later(Box::pin(async move {
+            let mut answer = std::pin::pin!(answer);
+            let stop = tokio::select! {
+                stop = &mut answer => stop,
+                () = cancellation.cancelled() => {
+                    session.handle.cancel();
+                    answer.await
+                }
+            };
+            match stop {
+                Ok(stop) => Ok(json(schema::PromptResponse::new(wire::stop_reason(stop)))),
+                Err(error) => Err(RequestError::Prompt { session: session.handle.id().clone(), error }),
+            }
+        })))
+    }
+
+    fn panel(&self, method: &str, params: Value) -> Result<Answer, RequestError> {
+        let (id, request) = PanelRequest::read(method, params)?;
+        self.draws_panels.store(true, Ordering::Release);
+        let session = self
+            .sessions
+            .get(&id)
+            .ok_or_else(|| RequestError::field("sessionId", format!("unknown session '{id}'")))?;
+        Ok(Answer::InOrder(session, request))
+    }
+
+    fn face(&self, offers: Offers, connection: ConnectionTo<Client>) -> Arc<EditorFace> {
+        let timeout = self.options.permission_timeout;
+        Arc::new(EditorFace::new(connection, offers, self.draws_panels.clone(), self.flow.clone(), timeout))
+    }
+
+    /// Makes a session known. One with the same id, opened meanwhile, ends.
+    async fn keep(&self, handle: acp_runtime_agent::session::SessionHandle, face: Arc<EditorFace>) -> Arc<LiveSession> {
+        let session = Arc::new(LiveSession::new(handle, face));
+        if let Some(before) = self.sessions.insert(session.clone()) {
+            before.close().await;
+        }
+        session
+    }
+
+    fn session(&self, id: &schema::SessionId) -> Result<Arc<LiveSession>, RequestError> {
+        let id = SessionId::new(&id.0);
+        self.sessions.get(&id).ok_or(RequestError::UnknownSession(id))
+    }
+}
+
+fn authenticate(params: Value) -> Result<Answer, RequestError> {
+    let params: schema::AuthenticateRequest = read(params)?;
+    if &*params.method_id.0 != AUTH_METHOD {
+        return Err(RequestError::Field {
+            field: "methodId",
+            reason: "unknown method".to_owned(),
+            available: Some(vec![AUTH_METHOD.to_owned()]),
+        });
+    }
+    value(schema::AuthenticateResponse::new())
+}
+
+/// A system prompt was not offered to be taken; the protocol wants an error then, and not silence.
+fn refuse_system_prompt(params: &Value) -> Result<(), RequestError> {
+    match params.get("systemPrompt") {
+        None | Some(Value::Null) => Ok(()),
+        Some(_) => Err(RequestError::field("systemPrompt", "is not supported: see `agentCapabilities`")),
+    }
+}
+
+fn session_request(
+    cwd: &std::path::Path,
+    additional: &[std::path::PathBuf],
+    servers: &[schema::McpServer],
+    face: Arc<EditorFace>,
+) -> Result<SessionRequest, RequestError> {
+    let (cwd, additional) = wire::directories(cwd, additional)?;
+    if !servers.is_empty() {
+        tracing::warn!(servers = servers.len(), "the client's MCP servers are not connected: not supported yet");
+    }
+    Ok(SessionRequest { cwd, additional, face })
+}
+
+/// Reads parameters; none at all count as empty ones.
+fn read<T: DeserializeOwned>(params: Value) -> Result<T, RequestError> {
+    let params = if params.is_null() { Value::Object(Map::new()) } else { params };
+    serde_json::from_value(params).map_err(|error| RequestError::form(&error))
+}
+
+fn value(answer: impl Serialize) -> Result<Answer, RequestError> {
+    Ok(Answer::Now(json(answer)))
+}
+
+/// Answers are plain data with a JSON form.
+fn json(answer: impl Serialize) -> Value {
+    serde_json::to_value(answer).unwrap_or_default()
+}

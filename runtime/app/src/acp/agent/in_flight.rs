@@ -1,0 +1,82 @@
+//! The requests that are not answered yet.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agent_client_protocol::{RawJsonRpcId, RequestCancellation, Responder};
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use crate::acp::error::RequestError;
+
+/// The ids of all requests that are not answered yet.
+#[derive(Default)]
+pub(in crate::acp) struct InFlight(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    ids: Mutex<HashSet<RawJsonRpcId>>,
+    answered: Notify,
+}
+
+impl InFlight {
+    /// Takes a request in, or gives it back where its id is taken.
+    pub(super) fn enter(&self, responder: Responder) -> Result<Pending, Responder> {
+        let id = responder.raw_id().clone();
+        if !self.0.lock().insert(id.clone()) {
+            return Err(responder);
+        }
+        Ok(Pending { responder, ticket: Ticket { inner: self.0.clone(), id } })
+    }
+
+    /// Waits until all requests are answered.
+    pub(in crate::acp) async fn idle(&self) {
+        loop {
+            let answered = self.0.answered.notified();
+            if self.0.lock().is_empty() {
+                return;
+            }
+            answered.await;
+        }
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, HashSet<RawJsonRpcId>> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that must be answered. Dropping it answers with an internal error.
+pub(super) struct Pending {
+    responder: Responder,
+    /// Given back after the responder was used, so that nobody sees the request as answered before it is.
+    ticket: Ticket,
+}
+
+impl Pending {
+    /// Says when the client cancels the request.
+    pub(super) fn cancellation(&self) -> RequestCancellation {
+        self.responder.cancellation()
+    }
+
+    pub(super) fn respond(self, answer: Result<Value, RequestError>) {
+        let Self { responder, ticket } = self;
+        if let Err(error) = responder.respond_with_result(answer.map_err(Into::into)) {
+            tracing::debug!(code = ?error.code, "the client is gone and got no answer");
+        }
+        drop(ticket);
+    }
+}
+
+struct Ticket {
+    inner: Arc<Inner>,
+    id: RawJsonRpcId,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.inner.lock().remove(&self.id);
+        self.inner.answered.notify_waiters();
+    }
+}

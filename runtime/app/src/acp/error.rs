@@ -1,0 +1,270 @@
+//! Why a request is not answered with a result, and the one place that gives it a JSON-RPC form.
+//!
+//! Each error has the code of the protocol and `data` that says what to do. What a peer sent is never repeated, apart
+//! from ids. Tested by a table.
+
+use acp_runtime_agent::model::{ModelError, ModelErrorKind};
+use acp_runtime_agent::panel::PanelError;
+use acp_runtime_agent::session::{OpenError, PromptError};
+use acp_runtime_agent::store::StoreError;
+use acp_runtime_agent::transcript::SessionId;
+use acp_runtime_agent::turn::TurnError;
+use agent_client_protocol::{Error, ErrorCode};
+use serde_json::{Map, Value, json};
+
+/// Why a request is refused or has failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RequestError {
+    /// Something else came before `initialize`.
+    #[error("`initialize` must be the first request")]
+    NotInitialized,
+    /// `initialize` came twice.
+    #[error("`initialize` was answered already")]
+    Initialized,
+    /// The id of a request that is not answered yet.
+    #[error("a request with this id is not answered yet: ids are unique while in flight")]
+    TakenId,
+    /// Nobody here answers that method.
+    #[error("there is no method of that name")]
+    UnknownMethod(String),
+    /// The parameters do not have the form that the method asks for.
+    #[error("{0}")]
+    Form(String),
+    /// One parameter is not right.
+    #[error("{field}: {reason}")]
+    Field {
+        /// Which.
+        field: &'static str,
+        /// What is expected.
+        reason: String,
+        /// What there is to choose from, where that is known.
+        available: Option<Vec<String>>,
+    },
+    /// No such session.
+    #[error("unknown session `{0}`")]
+    UnknownSession(SessionId),
+    /// A session could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The sessions could not be listed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A prompt was not answered.
+    #[error("{error}")]
+    Prompt {
+        /// Of which session.
+        session: SessionId,
+        /// Why.
+        error: PromptError,
+    },
+    /// A panel did not answer.
+    #[error(transparent)]
+    Panel(#[from] PanelError),
+}
+
+impl RequestError {
+    /// One parameter is not right.
+    pub(super) fn field(field: &'static str, reason: impl Into<String>) -> Self {
+        Self::Field { field, reason: reason.into(), available: None }
+    }
+
+    /// Parameters that could not be read.
+    pub(super) fn form(error: &serde_json::Error) -> Self {
+        Self::Form(without_input(&error.to_string()))
+    }
+}
+
+/// What serde says, without the piece of input that it quotes.
+fn without_input(message: &str) -> String {
+    const EXPECTED: &str = ", expected ";
+    if message.starts_with("missing field ") {
+        return message.to_owned();
+    }
+    let found = message.split([':', '`']).next().unwrap_or_default().trim_end();
+    match message.rfind(EXPECTED).and_then(|at| message.get(at..)) {
+        Some(expected) => format!("{found}{expected}"),
+        None => "the parameters do not have the form that the protocol gives them".to_owned(),
+    }
+}
+
+impl From<RequestError> for Error {
+    fn from(error: RequestError) -> Self {
+        let message = error.to_string();
+        match error {
+            RequestError::NotInitialized | RequestError::Initialized | RequestError::TakenId => {
+                Self::invalid_request().data(json!({ "reason": message }))
+            }
+            RequestError::UnknownMethod(method) => Self::method_not_found().data(json!({ "method": method })),
+            RequestError::Form(details) => Self::invalid_params().data(json!({ "details": details })),
+            RequestError::Field { field, reason, available } => {
+                let mut data = Map::new();
+                data.insert(field.to_owned(), reason.into());
+                if let Some(available) = available {
+                    data.insert("available".to_owned(), available.into());
+                }
+                Self::invalid_params().data(Value::Object(data))
+            }
+            RequestError::UnknownSession(id) => unknown_session(&id, message),
+            RequestError::Open(error) => open(error, message),
+            RequestError::Store(StoreError::BadCursor(_)) => {
+                Self::invalid_params().data(json!({ "cursor": "not a cursor of this list" }))
+            }
+            RequestError::Store(error) => store(&error),
+            RequestError::Prompt { session, error } => prompt(&session, error, message),
+            RequestError::Panel(error) => panel(error, message),
+        }
+    }
+}
+
+fn unknown_session(id: &SessionId, message: String) -> Error {
+    Error::new(ErrorCode::RESOURCE_NOT_FOUND, message).data(json!({ "sessionId": id.as_str() }))
+}
+
+fn open(error: OpenError, message: String) -> Error {
+    match error {
+        OpenError::Unknown(id) => unknown_session(&id, message),
+        OpenError::Folder { .. } => Error::invalid_params().data(json!({ "cwd": message })),
+        OpenError::Store(error) => store(&error),
+        OpenError::Setup { message, hint } => {
+            let data = json!({ "details": message, "reason": "configuration", "hint": hint, "retryable": false });
+            Error::new(ErrorCode::INTERNAL_ERROR, message).data(data)
+        }
+    }
+}
+
+fn store(error: &StoreError) -> Error {
+    let message = error.to_string();
+    let data = json!({ "details": message, "reason": "store", "retryable": false });
+    Error::new(ErrorCode::INTERNAL_ERROR, message).data(data)
+}
+
+fn prompt(session: &SessionId, error: PromptError, message: String) -> Error {
+    match error {
+        PromptError::Busy => Error::invalid_request().data(json!({ "reason": "busy", "details": message })),
+        PromptError::Closed => unknown_session(session, message),
+        PromptError::Turn(TurnError::Model(error)) => model(&error),
+        PromptError::Turn(TurnError::Store(error)) => store(&error),
+        PromptError::Turn(TurnError::Internal(details)) => {
+            let data = json!({ "details": details, "reason": "internal", "retryable": false });
+            Error::new(ErrorCode::INTERNAL_ERROR, details).data(data)
+        }
+    }
+}
+
+fn model(error: &ModelError) -> Error {
+    let mut data = Map::new();
+    data.insert("details".to_owned(), error.message.as_str().into());
+    data.insert("reason".to_owned(), error.kind.as_str().into());
+    data.insert("provider".to_owned(), error.provider.as_str().into());
+    if let Some(status) = error.status {
+        data.insert("status".to_owned(), status.into());
+    }
+    if let Some(after) = error.retry_after {
+        data.insert("retryAfterSeconds".to_owned(), after.as_secs().into());
+    }
+    data.insert("retryable".to_owned(), error.kind.retryable().into());
+    let code = match error.kind {
+        ModelErrorKind::Auth => ErrorCode::AUTH_REQUIRED,
+        ModelErrorKind::RateLimit
+        | ModelErrorKind::Overloaded
+        | ModelErrorKind::Network
+        | ModelErrorKind::Request
+        | ModelErrorKind::Malformed
+        | ModelErrorKind::Unconfigured => ErrorCode::INTERNAL_ERROR,
+    };
+    Error::new(code, error.message.as_str()).data(Value::Object(data))
+}
+
+/// Aar's errors of `_aar/panel_*`, word for word where clients may look at them.
+fn panel(error: PanelError, message: String) -> Error {
+    match error {
+        PanelError::UnknownPanel { panel, available } => {
+            Error::invalid_params().data(json!({ "panel": format!("unknown panel '{panel}'"), "available": available }))
+        }
+        PanelError::UnknownAction { action, available } => Error::invalid_params()
+            .data(json!({ "action": format!("unknown action '{action}'"), "available": available })),
+        PanelError::UnknownNode(node) => {
+            Error::invalid_params().data(json!({ "nodeId": format!("unknown node '{node}'") }))
+        }
+        PanelError::WrongKind { action, kind } => Error::invalid_params()
+            .data(json!({ "action": format!("'{action}' does not apply to node kind '{kind}'") })),
+        PanelError::Busy => Error::invalid_params()
+            .data(json!({ "action": "a prompt is in flight for this session — cancel it first" })),
+        PanelError::Failed { .. } => {
+            let data = json!({ "details": message, "reason": "panel", "retryable": true });
+            Error::new(ErrorCode::INTERNAL_ERROR, message).data(data)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use agent_client_protocol::v1::schema;
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn every_error_has_its_code_and_says_what_to_do() {
+        let session = || SessionId::new("s-1");
+        let turn = |error| RequestError::Prompt { session: session(), error: PromptError::Turn(error) };
+        let model = |kind, status| {
+            turn(TurnError::Model(ModelError {
+                message: "the key was not accepted; check `api_key`".to_owned(),
+                kind,
+                provider: "anthropic".to_owned(),
+                status,
+                retry_after: Some(Duration::from_secs(3)),
+            }))
+        };
+        let unwritable = || StoreError::Unwritable { path: "/db".to_owned(), reason: "No space left".to_owned() };
+        let table: Vec<String> = [
+            RequestError::NotInitialized,
+            RequestError::Initialized,
+            RequestError::TakenId,
+            RequestError::UnknownMethod("x/y".to_owned()),
+            RequestError::field("cwd", "must be an absolute path"),
+            RequestError::UnknownSession(session()),
+            OpenError::Unknown(session()).into(),
+            OpenError::Folder { path: "/x".to_owned(), reason: "not found".to_owned() }.into(),
+            OpenError::Setup { message: "no model `x`".to_owned(), hint: "see `acp-runtime models`".to_owned() }.into(),
+            OpenError::Store(unwritable()).into(),
+            StoreError::BadCursor("secret".to_owned()).into(),
+            model(ModelErrorKind::Auth, Some(401)),
+            model(ModelErrorKind::RateLimit, Some(429)),
+            turn(TurnError::Store(unwritable())),
+            turn(TurnError::Internal("a tool is broken".to_owned())),
+            RequestError::Prompt { session: session(), error: PromptError::Busy },
+            RequestError::Prompt { session: session(), error: PromptError::Closed },
+            PanelError::Failed { panel: "tasks".to_owned(), reason: "trap".to_owned() }.into(),
+        ]
+        .into_iter()
+        .map(|error| serde_json::to_string(&Error::from(error)).unwrap())
+        .collect();
+        expect![[]].assert_eq(&table.join("\n"));
+    }
+
+    #[test]
+    fn what_was_sent_is_never_repeated() {
+        let secret = "sk-secret, expected nothing";
+        for params in [
+            json!({ "sessionId": secret, "prompt": secret }),
+            json!({ "sessionId": "s", "prompt": [{ "type": secret }] }),
+            json!({ "sessionId": { "k": secret }, "prompt": [] }),
+            json!([secret]),
+            json!({ "sessionId": "s", "prompt": [{ "type": "text", "text": 5, "x": secret }] }),
+        ] {
+            let error = serde_json::from_value::<schema::PromptRequest>(params).unwrap_err();
+            let said = serde_json::to_string(&Error::from(RequestError::form(&error))).unwrap();
+            assert!(!said.contains("sk-secret"), "{said}");
+        }
+        assert_eq!(without_input("missing field `cwd`"), "missing field `cwd`");
+        assert_eq!(
+            without_input("invalid type: string \"x\", expected a sequence"),
+            "invalid type, expected a sequence"
+        );
+        assert_eq!(without_input("unknown variant `x`, expected `a` or `b`"), "unknown variant, expected `a` or `b`");
+    }
+}

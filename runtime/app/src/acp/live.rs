@@ -1,0 +1,246 @@
+//! The sessions of one client, and how each shows itself to it.
+//!
+//! Nothing of a session is shown before the request that opened it was answered, and nothing after it was closed.
+//! Tested in `tests.rs`.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use acp_runtime_agent::capability::Roots;
+use acp_runtime_agent::event::SessionEvent;
+use acp_runtime_agent::gate::Approver;
+use acp_runtime_agent::session::{Audience, Face, SessionHandle};
+use acp_runtime_agent::transcript::SessionId;
+use acp_runtime_agent::workspace::Workspace;
+use agent_client_protocol::v1::schema;
+use agent_client_protocol::{Client, ConnectionTo, UntypedMessage};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+
+use super::editor::{EditorApprover, EditorWorkspace};
+use super::{panels, wire};
+use crate::transport::Flow;
+
+/// What the client offers, from `initialize`. What it did not offer is never asked of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Offers {
+    pub(super) read_text_file: bool,
+    pub(super) write_text_file: bool,
+    /// It draws panels.
+    pub(super) panels: bool,
+}
+
+impl Offers {
+    /// Reads `clientCapabilities`. What is missing or malformed is not offered.
+    pub(super) fn read(capabilities: &Value) -> Self {
+        let is_true = |pointer: &str| capabilities.pointer(pointer) == Some(&Value::Bool(true));
+        let panels =
+            capabilities.pointer("/_meta/aar/panels").is_some_and(|panels| !panels.is_null() && panels != false);
+        Self { read_text_file: is_true("/fs/readTextFile"), write_text_file: is_true("/fs/writeTextFile"), panels }
+    }
+}
+
+/// Whether the client may see a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Curtain {
+    /// Not yet: the request that opens the session is not answered.
+    Down,
+    Up,
+    /// Not any more.
+    Fallen,
+}
+
+/// One client as a session sees it. Made anew for each session.
+pub(super) struct EditorFace {
+    connection: ConnectionTo<Client>,
+    offers: Offers,
+    /// Whether the client wants to be told of changed panels; shared by all its sessions.
+    draws_panels: Arc<AtomicBool>,
+    flow: Flow,
+    permission_timeout: Option<Duration>,
+    curtain: watch::Sender<Curtain>,
+}
+
+impl EditorFace {
+    pub(super) fn new(
+        connection: ConnectionTo<Client>,
+        offers: Offers,
+        draws_panels: Arc<AtomicBool>,
+        flow: Flow,
+        permission_timeout: Option<Duration>,
+    ) -> Self {
+        let (curtain, _) = watch::channel(Curtain::Down);
+        Self { connection, offers, draws_panels, flow, permission_timeout, curtain }
+    }
+
+    fn stage(&self, session: &SessionId) -> Stage {
+        Stage {
+            connection: self.connection.clone(),
+            session: schema::SessionId::new(session.to_string()),
+            draws_panels: self.draws_panels.clone(),
+            flow: self.flow.clone(),
+        }
+    }
+}
+
+impl Face for EditorFace {
+    fn approver(&self, session: &SessionId) -> Arc<dyn Approver> {
+        let session = schema::SessionId::new(session.to_string());
+        Arc::new(EditorApprover::new(self.connection.clone(), session, self.permission_timeout))
+    }
+
+    fn overlay(&self, session: &SessionId, roots: &Roots, disk: Arc<dyn Workspace>) -> Arc<dyn Workspace> {
+        let Offers { read_text_file: reads, write_text_file: writes, panels: _ } = self.offers;
+        if !reads && !writes {
+            return disk;
+        }
+        Arc::new(EditorWorkspace {
+            connection: self.connection.clone(),
+            session: schema::SessionId::new(session.to_string()),
+            roots: roots.clone(),
+            disk,
+            reads,
+            writes,
+        })
+    }
+
+    fn audience(&self, session: &SessionId) -> Arc<dyn Audience> {
+        Arc::new(EditorAudience { stage: self.stage(session), curtain: self.curtain.subscribe() })
+    }
+}
+
+struct EditorAudience {
+    stage: Stage,
+    curtain: watch::Receiver<Curtain>,
+}
+
+impl Audience for EditorAudience {
+    fn show(&self, events: Vec<SessionEvent>) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let mut curtain = self.curtain.clone();
+            // An error means that the face is gone: it never opened its session.
+            let seen = curtain.wait_for(|curtain| *curtain != Curtain::Down).await.map(|curtain| *curtain);
+            if matches!(seen, Ok(Curtain::Up)) {
+                for event in events {
+                    self.stage.tell(event, wire::Told::Live).await;
+                }
+            }
+        })
+    }
+}
+
+/// Where the events of one session are told to the client.
+struct Stage {
+    connection: ConnectionTo<Client>,
+    session: schema::SessionId,
+    draws_panels: Arc<AtomicBool>,
+    flow: Flow,
+}
+
+impl Stage {
+    /// Tells of one event; waits while the client does not read. Returns when it is in the connection's queue.
+    async fn tell(&self, event: SessionEvent, told: wire::Told) {
+        if let SessionEvent::PanelChanged { panel } = &event {
+            if self.draws_panels.load(Ordering::Acquire) {
+                let params = json!({ "sessionId": self.session, "panel": panel });
+                self.flow.room().await;
+                self.send(UntypedMessage { method: panels::CHANGED.to_owned(), params });
+            }
+            return;
+        }
+        for update in wire::updates(event, told) {
+            self.flow.room().await;
+            self.send(schema::SessionNotification::new(self.session.clone(), update));
+        }
+    }
+
+    fn send(&self, notification: impl agent_client_protocol::JsonRpcNotification) {
+        if let Err(error) = self.connection.send_notification(notification) {
+            tracing::debug!(code = ?error.code, "the client is gone and was not told");
+        }
+    }
+}
+
+/// A session that the client has open.
+pub(super) struct LiveSession {
+    pub(super) handle: SessionHandle,
+    face: Arc<EditorFace>,
+    panels: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
+}
+
+impl LiveSession {
+    /// Takes over a session that was opened with `face`. The client sees nothing of it yet.
+    pub(super) fn new(handle: SessionHandle, face: Arc<EditorFace>) -> Self {
+        let (panels, mut requests) = mpsc::unbounded_channel::<BoxFuture<'static, ()>>();
+        tokio::spawn(async move {
+            while let Some(request) = requests.recv().await {
+                request.await;
+            }
+        });
+        Self { handle, face, panels }
+    }
+
+    /// Tells the client all that was, as `session/load` does before its answer.
+    pub(super) async fn replay(&self, events: Vec<SessionEvent>) {
+        let stage = self.face.stage(self.handle.id());
+        for event in events {
+            stage.tell(event, wire::Told::Again).await;
+        }
+    }
+
+    /// The request that opened it is answered: from now on the client sees what happens, first of all the commands.
+    pub(super) fn begin(&self) {
+        self.face.curtain.send_if_modified(|curtain| {
+            let down = *curtain == Curtain::Down;
+            if down {
+                *curtain = Curtain::Up;
+            }
+            down
+        });
+        self.handle.announce_commands();
+    }
+
+    /// Answers panel requests one after another, in the order of calls.
+    pub(super) fn queue_for_panels(&self, request: BoxFuture<'static, ()>) {
+        // The task that takes them lives as long as this session.
+        let _ = self.panels.send(request);
+    }
+
+    /// Cancels what runs and ends the session. The client sees the end of what ran, and nothing after that.
+    pub(super) async fn close(&self) {
+        self.handle.close().await;
+        self.face.curtain.send_replace(Curtain::Fallen);
+    }
+}
+
+/// All sessions that the client has open.
+#[derive(Default)]
+pub(super) struct LiveSessions(Mutex<HashMap<SessionId, Arc<LiveSession>>>);
+
+impl LiveSessions {
+    /// Adds a session; gives back the one that had its id.
+    pub(super) fn insert(&self, session: Arc<LiveSession>) -> Option<Arc<LiveSession>> {
+        self.lock().insert(session.handle.id().clone(), session)
+    }
+
+    pub(super) fn get(&self, id: &SessionId) -> Option<Arc<LiveSession>> {
+        self.lock().get(id).cloned()
+    }
+
+    pub(super) fn remove(&self, id: &SessionId) -> Option<Arc<LiveSession>> {
+        self.lock().remove(id)
+    }
+
+    /// Closes them all, and waits until that was shown and kept.
+    pub(super) async fn close_all(&self) {
+        let sessions: Vec<Arc<LiveSession>> = self.lock().drain().map(|(_, session)| session).collect();
+        futures::future::join_all(sessions.iter().map(|session| session.close())).await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<LiveSession>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

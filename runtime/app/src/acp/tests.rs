@@ -1,0 +1,350 @@
+//! Scripted sessions, served over pipes, with a client at the other end.
+
+mod client;
+mod editor;
+mod panels;
+mod sessions;
+mod wild;
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use acp_runtime_agent::model::{ModelError, ModelErrorKind, ModelEvent};
+use acp_runtime_agent::transcript::Usage;
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::transport::stdio::Limits;
+use client::{Client, update_kind};
+use sessions::{Turn, end};
+
+fn lines(messages: &[Value]) -> String {
+    let lines: Vec<String> = messages
+        .iter()
+        .map(|message| {
+            let mut message = message.clone();
+            message.as_object_mut().unwrap().remove("jsonrpc");
+            message.to_string()
+        })
+        .collect();
+    lines.join("\n")
+}
+
+fn kinds(messages: &[Value]) -> Vec<&str> {
+    messages.iter().map(update_kind).collect()
+}
+
+#[tokio::test]
+async fn initialize_says_what_there_is() {
+    let mut client = Client::connect();
+    let answer = client.call("initialize", json!({ "protocolVersion": 1 })).await;
+    expect![[]].assert_eq(&serde_json::to_string_pretty(&answer["result"]).unwrap());
+}
+
+#[tokio::test]
+async fn every_version_is_answered_with_the_one_that_there_is() {
+    for version in [json!(0), json!(1), json!(2), json!(65535), json!("1"), json!("2025-06-18")] {
+        let mut client = Client::connect();
+        let answer = client.call("initialize", json!({ "protocolVersion": version })).await;
+        assert_eq!(answer["result"]["protocolVersion"], 1, "{version}");
+    }
+    for params in [json!({}), json!({ "protocolVersion": null }), json!([]), json!({ "protocolVersion": [1] })] {
+        let mut client = Client::connect();
+        let answer = client.call("initialize", params.clone()).await;
+        assert_eq!(answer["error"]["code"], -32602, "{params}");
+        // A client may correct itself.
+        let answer = client.call("initialize", json!({ "protocolVersion": 1 })).await;
+        assert_eq!(answer["result"]["protocolVersion"], 1);
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_is_answered_after_all_that_it_led_to() {
+    let mut client = Client::with_session(json!({})).await;
+    let usage = Usage { input: 90, output: 20, cached: 0, window: Some(100) };
+    client.factory.script.turns.lock().unwrap().push_back(Turn::Says(vec![
+        ModelEvent::Thought("hm".to_owned()),
+        ModelEvent::Text("Hello".to_owned()),
+        ModelEvent::Usage(usage),
+        end(),
+    ]));
+    let id = client.prompt("hi\nthere");
+    let messages = client.until(id).await;
+    expect![[]].assert_eq(&lines(&messages));
+}
+
+#[tokio::test]
+async fn a_session_is_shown_only_after_it_was_answered() {
+    let mut client = Client::connect();
+    client.call("initialize", json!({ "protocolVersion": 1 })).await;
+    for _ in 0..20 {
+        let id = client.ask("session/new", json!({ "cwd": "/p", "mcpServers": [] }));
+        assert_eq!(kinds(&client.until(id).await), ["response"]);
+        assert_eq!(update_kind(&client.next().await), "current_mode_update");
+        assert_eq!(update_kind(&client.next().await), "available_commands_update");
+    }
+}
+
+#[tokio::test]
+async fn requests_may_be_written_all_at_once() {
+    let mut client = Client::connect();
+    let request = |id: i64, method: &str, params: Value| {
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string() + "\n"
+    };
+    let script = [
+        request(1, "initialize", json!({ "protocolVersion": 1 })),
+        request(2, "session/new", json!({ "cwd": "/p", "mcpServers": [] })),
+        request(3, "session/list", json!({})),
+    ];
+    client.write(script.concat().as_bytes());
+    let messages = client.end().await;
+    let answered: Vec<&Value> = messages.iter().filter(|message| message.get("result").is_some()).collect();
+    assert_eq!(answered.len(), 3, "{messages:?}");
+}
+
+#[tokio::test]
+async fn bad_requests_are_refused_with_a_reason() {
+    let mut client = Client::connect();
+    let mut table = vec![client.call("session/new", json!({ "cwd": "/p", "mcpServers": [] })).await];
+    client.open(json!({})).await;
+    let text = json!([{ "type": "text", "text": "hi" }]);
+    for (method, params) in [
+        ("initialize", json!({ "protocolVersion": 1 })),
+        ("session/new", json!({})),
+        ("session/new", json!({ "cwd": "/p" })),
+        ("session/new", json!({ "cwd": "p", "mcpServers": [] })),
+        ("session/new", json!({ "cwd": "/missing", "mcpServers": [] })),
+        ("session/new", json!({ "cwd": "/p", "mcpServers": "sk-secret" })),
+        ("session/new", json!({ "cwd": "/p", "mcpServers": [{ "name": "x", "command": "sk-secret" }] })),
+        ("session/new", json!({ "cwd": "/p", "mcpServers": [], "additionalDirectories": ["q"] })),
+        (
+            "session/new",
+            json!({ "cwd": "/p", "mcpServers": [], "systemPrompt": { "mode": "override", "content": [] } }),
+        ),
+        ("session/load", json!({ "sessionId": "nope", "cwd": "/p", "mcpServers": [] })),
+        ("session/prompt", json!({ "sessionId": "nope", "prompt": text })),
+        ("session/prompt", json!({ "sessionId": "s-1", "prompt": [] })),
+        ("session/prompt", json!({ "sessionId": "s-1", "prompt": "sk-secret" })),
+        ("session/close", json!({ "sessionId": "nope" })),
+        ("session/set_mode", json!({ "sessionId": "nope", "modeId": "plan" })),
+        ("session/set_mode", json!({ "sessionId": "s-1", "modeId": "sk-secret" })),
+        ("session/list", json!({ "cursor": "sk-secret" })),
+        ("session/list", json!({ "cwd": "relative" })),
+        ("authenticate", json!({ "methodId": "sk-secret" })),
+        ("session/fork", json!({ "sessionId": "s-1" })),
+        ("_other/thing", json!({})),
+        ("$/nothing", json!({})),
+    ] {
+        let answer = client.call(method, params).await;
+        table.push(json!({ "method": method, "error": answer["error"] }));
+    }
+    let shown = lines(&table);
+    assert!(!shown.contains("sk-secret"));
+    expect![[]].assert_eq(&shown);
+    client.notify("session/cancel", json!({ "sessionId": 5 }));
+    client.notify("session/cancel", json!({ "sessionId": "nope" }));
+    client.notify("nothing", json!({}));
+    assert_eq!(client.call("authenticate", json!({ "methodId": "settings" })).await["result"], json!({}));
+}
+
+#[tokio::test]
+async fn an_id_is_taken_until_it_is_answered() {
+    let mut client = Client::with_session(json!({})).await;
+    client.factory.script.turns.lock().unwrap().push_back(Turn::Hangs);
+    let id = client.prompt("hi");
+    client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "session/list" }));
+    assert_eq!(client.response(id).await["error"]["code"], -32600);
+    client.notify("session/cancel", json!({ "sessionId": "s-1" }));
+    assert_eq!(client.response(id).await["result"]["stopReason"], "cancelled");
+    client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "session/list" }));
+    assert!(client.response(id).await["result"].is_object());
+}
+
+#[tokio::test]
+async fn a_failed_turn_is_an_error_that_keeps_what_was_said() {
+    let mut client = Client::with_session(json!({})).await;
+    let error = |kind| ModelError {
+        message: "too many requests".to_owned(),
+        kind,
+        provider: "anthropic".to_owned(),
+        status: Some(429),
+        retry_after: None,
+    };
+    for (kind, code) in [(ModelErrorKind::RateLimit, -32603), (ModelErrorKind::Auth, -32000)] {
+        client.factory.script.turns.lock().unwrap().push_back(Turn::Fails(error(kind)));
+        let id = client.prompt("hi");
+        let answer = client.response(id).await;
+        assert_eq!(answer["error"]["code"], code);
+        assert_eq!(answer["error"]["data"]["details"], "too many requests");
+        assert_eq!(answer["error"]["data"]["retryable"], kind == ModelErrorKind::RateLimit);
+    }
+    let id = client.prompt("again");
+    assert_eq!(client.response(id).await["result"]["stopReason"], "end_turn");
+}
+
+#[tokio::test]
+async fn prompts_wait_for_each_other_and_cancel_ends_them_all() {
+    let mut client = Client::with_session(json!({})).await;
+    client.factory.script.turns.lock().unwrap().push_back(Turn::Hangs);
+    let (first, second, third) = (client.prompt("one"), client.prompt("two"), client.prompt("three"));
+    let refused = client.response(third).await;
+    assert_eq!(refused["error"]["code"], -32600);
+    assert_eq!(refused["error"]["data"]["reason"], "busy");
+    client.notify("session/cancel", json!({ "sessionId": "s-1" }));
+    for id in [first, second] {
+        assert_eq!(client.response(id).await["result"]["stopReason"], "cancelled");
+    }
+    // Twice is once.
+    client.notify("session/cancel", json!({ "sessionId": "s-1" }));
+    let id = client.prompt("four");
+    assert_eq!(client.response(id).await["result"]["stopReason"], "end_turn");
+}
+
+#[tokio::test]
+async fn a_cancelled_request_ends_its_turn_and_is_answered_once() {
+    let mut client = Client::with_session(json!({})).await;
+    client.factory.script.turns.lock().unwrap().push_back(Turn::Hangs);
+    let id = client.prompt("hi");
+    client.notify("$/cancel_request", json!({ "requestId": id }));
+    assert_eq!(client.response(id).await["result"]["stopReason"], "cancelled");
+    let messages = client.end().await;
+    assert!(messages.iter().all(|message| message["id"] != id), "{messages:?}");
+}
+
+#[tokio::test]
+async fn the_mode_can_be_changed_while_a_prompt_runs() {
+    let mut client = Client::with_session(json!({})).await;
+    client.factory.script.turns.lock().unwrap().push_back(Turn::Hangs);
+    let id = client.prompt("hi");
+    let answer = client.call("session/set_mode", json!({ "sessionId": "s-1", "modeId": "plan" })).await;
+    assert_eq!(answer["result"], json!({}));
+    let update = client.find(|message| update_kind(message) == "current_mode_update").await;
+    assert_eq!(update["params"]["update"]["currentModeId"], "plan");
+    client.notify("session/cancel", json!({ "sessionId": "s-1" }));
+    client.response(id).await;
+}
+
+#[tokio::test]
+async fn sessions_are_listed_by_folder_and_page() {
+    let mut client = Client::with_session(json!({})).await;
+    for _ in 0..2 {
+        client.call("session/new", json!({ "cwd": "/q", "mcpServers": [], "additionalDirectories": ["/r"] })).await;
+    }
+    let first = client.call("session/list", json!({})).await;
+    assert_eq!(first["result"]["sessions"].as_array().unwrap().len(), 2);
+    let second = client.call("session/list", json!({ "cursor": first["result"]["nextCursor"] })).await;
+    expect![[]].assert_eq(&second["result"].to_string());
+    let filtered = client.call("session/list", json!({ "cwd": "/p" })).await;
+    assert_eq!(filtered["result"]["sessions"][0]["sessionId"], "s-1");
+    assert_eq!(filtered["result"]["sessions"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_loaded_session_is_told_whole_before_the_answer() {
+    let mut client = Client::with_session(json!({})).await;
+    client.factory.script.turns.lock().unwrap().push_back(Turn::Says(vec![
+        ModelEvent::Text("Reading".to_owned()),
+        ModelEvent::call("read", json!({ "path": "none" })),
+        end(),
+    ]));
+    let id = client.prompt("hi");
+    let live = client.until(id).await;
+    let id = client.ask("session/load", json!({ "sessionId": "s-1", "cwd": "/p", "mcpServers": [] }));
+    let again = client.until(id).await;
+    expect![[]].assert_eq(&lines(&again));
+    // Apart from the person's words, it is what was told when it happened.
+    let told = |messages: &[Value]| -> Vec<String> {
+        let kinds = ["user_message_chunk", "current_mode_update", "response"];
+        messages.iter().filter(|m| !kinds.contains(&update_kind(m))).map(Value::to_string).collect()
+    };
+    assert_eq!(told(&again), told(&live));
+    // And it goes on.
+    let id = client.prompt("and now?");
+    let messages = client.until(id).await;
+    assert_eq!(messages.last().unwrap()["result"]["stopReason"], "end_turn");
+    assert_eq!(kinds(&messages)[..2], ["current_mode_update", "available_commands_update"]);
+}
+
+#[tokio::test]
+async fn a_closed_session_answers_what_ran_and_is_silent_after() {
+    let mut client = Client::with_session(json!({})).await;
+    client.factory.script.turns.lock().unwrap().push_back(Turn::Hangs);
+    let prompt = client.prompt("hi");
+    let close = client.ask("session/close", json!({ "sessionId": "s-1" }));
+    assert_eq!(client.response(prompt).await["result"]["stopReason"], "cancelled");
+    assert_eq!(client.response(close).await["result"], json!({}));
+    let id = client.prompt("anybody?");
+    let answer = client.response(id).await;
+    assert_eq!(answer["error"]["code"], -32002);
+    assert_eq!(answer["error"]["data"]["sessionId"], "s-1");
+    let seen = client.end().await;
+    let after = seen.iter().skip_while(|m| update_kind(m) != "session_info_update").skip(1);
+    assert_eq!(after.count(), 0, "{seen:?}");
+}
+
+#[tokio::test]
+async fn the_end_of_the_input_cancels_what_runs_and_keeps_it() {
+    let mut client = Client::with_session(json!({})).await;
+    client.factory.script.turns.lock().unwrap().push_back(Turn::Hangs);
+    let id = client.prompt("hi");
+    let factory = client.factory.clone();
+    let began = Instant::now();
+    let messages = client.end().await;
+    assert!(began.elapsed() < Duration::from_secs(10));
+    let answer = messages.iter().find(|message| message["id"] == id).expect("the prompt is answered");
+    assert_eq!(answer["result"]["stopReason"], "cancelled");
+    let kept = factory.journal.events("s-1");
+    assert!(format!("{:?}", kept.last().unwrap()).contains("Cancelled"), "{kept:?}");
+}
+
+#[tokio::test]
+async fn a_shutdown_does_the_same_with_the_input_open() {
+    let mut client = Client::with_session(json!({})).await;
+    client.factory.script.turns.lock().unwrap().push_back(Turn::Hangs);
+    let id = client.prompt("hi");
+    // The list is answered after the prompt was taken in.
+    client.call("session/list", json!({})).await;
+    client.stop.take().unwrap().send(()).unwrap();
+    assert_eq!(client.response(id).await["result"]["stopReason"], "cancelled");
+    client.served.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_stream_arrives_whole_in_short_lines() {
+    const PIECES: usize = 20_000;
+    let mut client = Client::with_session(json!({})).await;
+    client.factory.script.turns.lock().unwrap().push_back(Turn::Pieces(PIECES, "word ".to_owned()));
+    let began = Instant::now();
+    let id = client.prompt("hi");
+    let messages = client.until(id).await;
+    let rate = PIECES as f64 / began.elapsed().as_secs_f64();
+    let chunks: Vec<&str> =
+        messages.iter().filter_map(|message| message["params"]["update"]["content"]["text"].as_str()).collect();
+    println!("{rate:.0} chunks/s in {} lines", chunks.len());
+    assert_eq!(chunks.concat(), "word ".repeat(PIECES));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_read_holds_the_model_back() {
+    const PIECES: usize = 20_000;
+    let mut client = Client::connect_with(Limits { backlog: 64 * 1024, ..Limits::default() }, None);
+    client.open(json!({})).await;
+    let script = client.factory.script.clone();
+    script.turns.lock().unwrap().push_back(Turn::Pieces(PIECES, "x".repeat(1024)));
+    client.reads(false);
+    let id = client.prompt("hi");
+    let mut before = 0;
+    loop {
+        // Not moving any more is what is looked for, so there is nothing to wait for but time.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let taken = script.taken.load(Ordering::Relaxed);
+        if taken > 0 && taken == before {
+            break;
+        }
+        before = taken;
+    }
+    assert!(before < PIECES, "the model was asked for everything");
+    client.reads(true);
+    client.response(id).await;
+    assert_eq!(script.taken.load(Ordering::Relaxed), PIECES + 1);
+}

@@ -1,0 +1,168 @@
+//! The client as the person to ask and as a place of files.
+
+use std::time::Duration;
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::lines;
+use crate::transport::stdio::Limits;
+
+const WRITE: &str = "/call write {\"path\": \"a.txt\", \"text\": \"new\"}";
+
+fn chosen(id: &str) -> Value {
+    json!({ "outcome": { "outcome": "selected", "optionId": id } })
+}
+
+fn on_disk(client: &Client, path: &str) -> Option<String> {
+    client.factory.files.0.lock().unwrap().get(path).cloned()
+}
+
+#[tokio::test]
+async fn a_question_shows_the_change_and_its_answer_counts() {
+    let mut client = Client::with_session(json!({})).await;
+    let id = client.prompt(WRITE);
+    let mut before = Vec::new();
+    let question = loop {
+        let message = client.next().await;
+        if message["method"] == "session/request_permission" {
+            break message;
+        }
+        before.push(message);
+    };
+    before.push(json!({ "params": question["params"] }));
+    expect![[]].assert_eq(&lines(&before));
+    client.answer(&question, chosen("allow_once"));
+    client.response(id).await;
+    assert_eq!(on_disk(&client, "a.txt").as_deref(), Some("new"));
+}
+
+#[tokio::test]
+async fn whatever_is_not_a_yes_is_a_no() {
+    for answer in [
+        json!({ "result": chosen("reject_once") }),
+        json!({ "result": chosen("reject_always") }),
+        json!({ "result": chosen("Allow once") }),
+        json!({ "result": { "outcome": { "outcome": "cancelled" } } }),
+        json!({ "result": { "outcome": { "outcome": "approved" } } }),
+        json!({ "result": null }),
+        json!({ "error": { "code": -32601, "message": "Method not found" } }),
+    ] {
+        let mut client = Client::with_session(json!({})).await;
+        let id = client.prompt(WRITE);
+        let question = client.called("session/request_permission").await;
+        let mut message = json!({ "jsonrpc": "2.0", "id": question["id"] });
+        message.as_object_mut().unwrap().extend(answer.as_object().unwrap().clone());
+        client.send(&message);
+        let ended = client.find(|m| m["params"]["update"]["status"] == "failed").await;
+        assert!(ended.to_string().contains("denied") || ended.to_string().contains("cancelled"), "{ended}");
+        assert_eq!(client.response(id).await["result"]["stopReason"], "end_turn", "{answer}");
+        assert_eq!(on_disk(&client, "a.txt"), None, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_withdraws_its_question() {
+    let mut client = Client::with_session(json!({})).await;
+    let id = client.prompt(WRITE);
+    let question = client.called("session/request_permission").await;
+    client.notify("session/cancel", json!({ "sessionId": "s-1" }));
+    assert_eq!(client.response(id).await["result"]["stopReason"], "cancelled");
+    let withdrawn = client.called("$/cancel_request").await;
+    assert_eq!(withdrawn["params"]["requestId"], question["id"]);
+    // A late answer changes nothing.
+    client.answer(&question, chosen("allow_once"));
+    client.call("session/list", json!({})).await;
+    assert_eq!(on_disk(&client, "a.txt"), None);
+}
+
+#[tokio::test]
+async fn a_question_that_takes_too_long_is_a_no() {
+    let mut client = Client::connect_with(Limits::default(), Some(Duration::from_millis(20)));
+    client.open(json!({})).await;
+    let id = client.prompt(WRITE);
+    let question = client.called("session/request_permission").await;
+    assert_eq!(client.called("$/cancel_request").await["params"]["requestId"], question["id"]);
+    assert_eq!(client.response(id).await["result"]["stopReason"], "end_turn");
+    assert_eq!(on_disk(&client, "a.txt"), None);
+}
+
+/// A client that offers files, in a mode that asks nothing.
+async fn editor() -> Client {
+    let mut client = Client::with_session(json!({ "fs": { "readTextFile": true, "writeTextFile": true } })).await;
+    client.call("session/set_mode", json!({ "sessionId": "s-1", "modeId": "auto" })).await;
+    client.factory.files.0.lock().unwrap().insert("a.txt".to_owned(), "saved".to_owned());
+    client
+}
+
+/// Calls `read`, and gives what it showed.
+async fn shown(client: &mut Client, id: i64) -> String {
+    let messages = client.until(id).await;
+    let text =
+        |message: &Value| message["params"]["update"]["content"][0]["content"]["text"].as_str().map(str::to_owned);
+    messages.iter().find_map(text).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn texts_are_read_from_the_editor() {
+    let mut client = editor().await;
+    let id = client.prompt("/call read {\"path\": \"a.txt\"}");
+    let asked = client.called("fs/read_text_file").await;
+    assert_eq!(asked["params"], json!({ "sessionId": "s-1", "path": "/p/a.txt" }));
+    client.answer(&asked, json!({ "content": "unsaved" }));
+    assert_eq!(shown(&mut client, id).await, "unsaved");
+}
+
+#[tokio::test]
+async fn what_the_editor_refuses_is_read_from_the_disk() {
+    let mut client = editor().await;
+    let id = client.prompt("/call read {\"path\": \"a.txt\"}");
+    let asked = client.called("fs/read_text_file").await;
+    client.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "error": { "code": -32603, "message": "outside" } }));
+    assert_eq!(shown(&mut client, id).await, "saved");
+}
+
+#[tokio::test]
+async fn texts_are_written_through_the_editor() {
+    let mut client = editor().await;
+    let id = client.prompt(WRITE);
+    let asked = client.called("fs/write_text_file").await;
+    assert_eq!(asked["params"], json!({ "sessionId": "s-1", "path": "/p/a.txt", "content": "new" }));
+    client.answer(&asked, json!({}));
+    assert_eq!(client.response(id).await["result"]["stopReason"], "end_turn");
+    assert_eq!(on_disk(&client, "a.txt").as_deref(), Some("saved"), "the editor has it, not we");
+
+    let id = client.prompt(WRITE);
+    let asked = client.called("fs/write_text_file").await;
+    client.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "error": { "code": -32603, "message": "outside" } }));
+    client.response(id).await;
+    assert_eq!(on_disk(&client, "a.txt").as_deref(), Some("new"));
+}
+
+#[tokio::test]
+async fn the_editor_is_not_asked_for_what_may_lead_out_of_a_root() {
+    let mut client = editor().await;
+    for prompt in [
+        "/call read {\"path\": \"link\"}",
+        "/call write {\"path\": \"link\", \"text\": \"x\"}",
+        "/call read {\"path\": \"/etc/passwd\"}",
+        // Whether it leads out cannot be seen without the right to read it.
+        "/call write_unread {\"path\": \"b.txt\", \"text\": \"x\"}",
+    ] {
+        let id = client.prompt(prompt);
+        let messages = client.until(id).await;
+        assert!(messages.iter().all(|message| message["id"] == id || message["id"].is_null()), "{messages:?}");
+    }
+    assert_eq!(on_disk(&client, "b.txt").as_deref(), Some("x"));
+}
+
+#[tokio::test]
+async fn nothing_is_asked_of_a_client_that_did_not_offer_it() {
+    for capabilities in [json!({}), json!({ "fs": { "readTextFile": false } }), json!({ "fs": "yes" }), json!("all")] {
+        let mut client = Client::with_session(capabilities).await;
+        client.factory.files.0.lock().unwrap().insert("a.txt".to_owned(), "saved".to_owned());
+        let id = client.prompt("/call read {\"path\": \"a.txt\"}");
+        assert_eq!(shown(&mut client, id).await, "saved");
+    }
+}

@@ -1,0 +1,431 @@
+//! Sessions with nothing real in them: a scripted model, a few tools, one panel, files and a journal in memory.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, UNIX_EPOCH};
+
+use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, Roots, ToolName, WorkspacePath};
+use acp_runtime_agent::command::CommandCatalog;
+use acp_runtime_agent::context::History;
+use acp_runtime_agent::event::{EventSink as _, SessionEvent};
+use acp_runtime_agent::gate::{AuditEntry, AuditSink, Gate, GrantBook, Permit, SharedMode};
+use acp_runtime_agent::model::{InputSchema, Model, ModelError, ModelEvent, ModelRequest, ToolKind, ToolSpec};
+use acp_runtime_agent::panel::{
+    PanelActing, PanelAction, PanelBoard, PanelInfo, PanelNode, PanelSource, PanelView, StalePanels,
+};
+use acp_runtime_agent::policy::{Mode, Policy};
+use acp_runtime_agent::session::{
+    OnBusy, OpenError, OrderedApprover, Outbox, SessionFactory, SessionHandle, SessionParts, SessionRequest,
+    builtin_commands,
+};
+use acp_runtime_agent::store::{ListQuery, SessionPage, SessionRecord, SessionStore, StoreError};
+use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError};
+use acp_runtime_agent::transcript::{SessionId, StopReason, ToolContent, ToolOutcome};
+use acp_runtime_agent::turn::{TurnContext, TurnLimits};
+use acp_runtime_agent::workspace::{Entry, Found, Search, Workspace, WorkspaceError, require};
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// How the model answers one request.
+#[derive(Clone)]
+pub(super) enum Turn {
+    /// With these events.
+    Says(Vec<ModelEvent>),
+    /// With so many pieces of text, then well.
+    Pieces(usize, String),
+    /// Never.
+    Hangs,
+    /// Not at all.
+    Fails(ModelError),
+}
+
+/// A model that plays its script, and says `ok` when that is over.
+#[derive(Default)]
+pub(super) struct Script {
+    pub(super) turns: Mutex<VecDeque<Turn>>,
+    /// Events that were taken from it.
+    pub(super) taken: AtomicUsize,
+}
+
+impl Model for Script {
+    fn id(&self) -> &str {
+        "script"
+    }
+
+    fn stream(&self, _request: ModelRequest) -> BoxStream<'_, Result<ModelEvent, ModelError>> {
+        use futures::StreamExt as _;
+        let turn = self.turns.lock().unwrap().pop_front();
+        let turn = turn.unwrap_or_else(|| Turn::Says(vec![ModelEvent::Text("ok".to_owned()), end()]));
+        let events = match turn {
+            Turn::Says(events) => futures::stream::iter(events.into_iter().map(Ok)).boxed(),
+            Turn::Pieces(count, piece) => {
+                let text = futures::stream::repeat(piece).take(count).map(|piece| Ok(ModelEvent::Text(piece)));
+                text.chain(futures::stream::iter([Ok(end())])).boxed()
+            }
+            Turn::Hangs => futures::stream::pending().boxed(),
+            Turn::Fails(error) => futures::stream::iter([Err(error)]).boxed(),
+        };
+        events.inspect(|_| drop(self.taken.fetch_add(1, Ordering::Relaxed))).boxed()
+    }
+}
+
+pub(super) fn end() -> ModelEvent {
+    ModelEvent::Stop(StopReason::EndTurn)
+}
+
+/// A journal in memory.
+#[derive(Default)]
+pub(super) struct Journal(Mutex<Vec<(SessionRecord, Vec<SessionEvent>)>>);
+
+impl Journal {
+    pub(super) fn events(&self, id: &str) -> Vec<SessionEvent> {
+        let sessions = self.0.lock().unwrap();
+        sessions
+            .iter()
+            .find(|(record, _)| record.id.as_str() == id)
+            .map(|(_, events)| events.clone())
+            .unwrap_or_default()
+    }
+}
+
+impl SessionStore for Journal {
+    fn create(&self, record: SessionRecord) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.0.lock().unwrap().push((record, Vec::new()));
+        Box::pin(async { Ok(()) })
+    }
+
+    fn append(&self, session: &SessionId, events: Arc<[SessionEvent]>) -> BoxFuture<'_, Result<(), StoreError>> {
+        for (record, kept) in self.0.lock().unwrap().iter_mut().filter(|(record, _)| record.id == *session) {
+            for event in events.iter() {
+                if let SessionEvent::Title { title } = event {
+                    record.title = Some(title.clone());
+                }
+            }
+            kept.extend_from_slice(&events);
+        }
+        Box::pin(async { Ok(()) })
+    }
+
+    fn load(
+        &self,
+        session: &SessionId,
+    ) -> BoxFuture<'_, Result<Option<(SessionRecord, Vec<SessionEvent>)>, StoreError>> {
+        let found = self.0.lock().unwrap().iter().find(|(record, _)| record.id == *session).cloned();
+        Box::pin(async { Ok(found) })
+    }
+
+    /// A cursor is the number of sessions before the page; a page has two.
+    fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<SessionPage, StoreError>> {
+        let all: Vec<SessionRecord> = self
+            .0
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|(record, _)| record.clone())
+            .filter(|record| query.cwd.as_ref().is_none_or(|cwd| record.cwd == *cwd))
+            .collect();
+        Box::pin(async move {
+            let start = match query.cursor {
+                None => 0,
+                Some(cursor) => cursor.parse().map_err(|_| StoreError::BadCursor(cursor))?,
+            };
+            let page: Vec<_> = all.iter().skip(start).take(2).cloned().collect();
+            let next = (start + page.len() < all.len()).then(|| (start + page.len()).to_string());
+            Ok(SessionPage { sessions: page, next })
+        })
+    }
+
+    fn delete(&self, _session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// The disk: `link` leads out of the root.
+#[derive(Default)]
+pub(super) struct Files(pub(super) Mutex<BTreeMap<String, String>>);
+
+impl Workspace for Files {
+    fn read<'a>(
+        &'a self,
+        permit: &'a Permit,
+        path: &'a WorkspacePath,
+    ) -> BoxFuture<'a, Result<String, WorkspaceError>> {
+        Box::pin(async move {
+            require(permit, &Effect::Read(path.scope()))?;
+            if path.as_str() == "link" {
+                return Err(WorkspaceError::Outside(path.to_string()));
+            }
+            let text = self.0.lock().unwrap().get(path.as_str()).cloned();
+            text.ok_or_else(|| WorkspaceError::NotFound(path.to_string()))
+        })
+    }
+
+    fn write<'a>(
+        &'a self,
+        permit: &'a Permit,
+        path: &'a WorkspacePath,
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<(), WorkspaceError>> {
+        Box::pin(async move {
+            require(permit, &Effect::Write(path.scope()))?;
+            if path.as_str() == "link" {
+                return Err(WorkspaceError::Outside(path.to_string()));
+            }
+            self.0.lock().unwrap().insert(path.as_str().to_owned(), text.to_owned());
+            Ok(())
+        })
+    }
+
+    fn delete<'a>(&'a self, _: &'a Permit, path: &'a WorkspacePath) -> BoxFuture<'a, Result<(), WorkspaceError>> {
+        Box::pin(async move { Err(WorkspaceError::NotFound(path.to_string())) })
+    }
+
+    fn rename<'a>(
+        &'a self,
+        _: &'a Permit,
+        from: &'a WorkspacePath,
+        _: &'a WorkspacePath,
+    ) -> BoxFuture<'a, Result<(), WorkspaceError>> {
+        Box::pin(async move { Err(WorkspaceError::NotFound(from.to_string())) })
+    }
+
+    fn list<'a>(&'a self, _: &'a Permit, _: &'a WorkspacePath) -> BoxFuture<'a, Result<Vec<Entry>, WorkspaceError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn search<'a>(&'a self, _: &'a Permit, _: &'a Search) -> BoxFuture<'a, Result<Found, WorkspaceError>> {
+        Box::pin(async { Ok(Found::default()) })
+    }
+}
+
+/// `read` and `write` take `path` (and `text`); `wait` never ends.
+struct FileTool {
+    spec: Arc<ToolSpec>,
+    files: Arc<dyn Workspace>,
+    roots: Roots,
+    stale: StalePanels,
+}
+
+impl FileTool {
+    fn new(name: &str, kind: ToolKind, files: &Arc<dyn Workspace>, roots: &Roots, stale: &StalePanels) -> Arc<Self> {
+        let spec = ToolSpec {
+            name: ToolName::new(name).unwrap(),
+            title: name.to_owned(),
+            description: name.to_owned(),
+            input: InputSchema::new(json!({ "type": "object" })),
+            kind,
+        };
+        Arc::new(Self { spec: Arc::new(spec), files: files.clone(), roots: roots.clone(), stale: stale.clone() })
+    }
+
+    fn path(&self, arguments: &ToolArguments) -> Result<WorkspacePath, ToolError> {
+        Ok(self.roots.resolve(arguments.as_value()["path"].as_str().unwrap_or_default())?)
+    }
+}
+
+impl Tool for FileTool {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn effects(&self, arguments: &ToolArguments) -> Result<Vec<Effect>, ToolError> {
+        let scope = self.path(arguments)?.scope();
+        Ok(match self.spec.name.as_str() {
+            "write" => vec![Effect::Read(scope.clone()), Effect::Write(scope)],
+            "write_unread" => vec![Effect::Write(scope)],
+            _ => vec![Effect::Read(scope)],
+        })
+    }
+
+    fn preview<'a>(
+        &'a self,
+        _permit: &'a Permit,
+        arguments: &'a ToolArguments,
+    ) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>> {
+        Box::pin(async move {
+            let path = self.roots.display(&self.path(arguments)?);
+            let new = arguments.as_value()["text"].as_str().unwrap_or_default().to_owned();
+            Ok(vec![ToolContent::Diff { path, old: None, new }])
+        })
+    }
+
+    fn run<'a>(
+        &'a self,
+        permit: &'a Permit,
+        arguments: ToolArguments,
+        _cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolOutcome, ToolError>> {
+        Box::pin(async move {
+            let path = self.path(&arguments)?;
+            match self.spec.name.as_str() {
+                "read" => Ok(ToolOutcome::text(self.files.read(permit, &path).await?)),
+                "wait" => std::future::pending().await,
+                _ => {
+                    let text = arguments.as_value()["text"].as_str().unwrap_or_default();
+                    self.files.write(permit, &path, text).await?;
+                    self.stale.raise(tasks());
+                    Ok(ToolOutcome::text("written"))
+                }
+            }
+        })
+    }
+}
+
+fn tasks() -> acp_runtime_agent::capability::PanelName {
+    acp_runtime_agent::capability::PanelName::new("tasks").unwrap()
+}
+
+/// A panel `tasks` with one task.
+struct Tasks {
+    info: PanelInfo,
+    done: Mutex<bool>,
+}
+
+impl Tasks {
+    fn new() -> Arc<Self> {
+        let action = |id: &str, mutates| PanelAction {
+            id: id.to_owned(),
+            label: id.to_owned(),
+            key: "k".to_owned(),
+            kinds: vec!["task".to_owned()],
+            destructive: false,
+            confirm: String::new(),
+            inputs: Vec::new(),
+            mutates,
+        };
+        let actions = vec![action("finish", true), action("show", false), action("break", false)];
+        Arc::new(Self {
+            info: PanelInfo { name: tasks(), title: "Tasks".to_owned(), actions },
+            done: Mutex::new(false),
+        })
+    }
+}
+
+impl PanelSource for Tasks {
+    fn info(&self) -> &PanelInfo {
+        &self.info
+    }
+
+    fn snapshot(&self) -> BoxFuture<'_, Result<PanelView, String>> {
+        let node = |id: &str, kind: &str, children| PanelNode {
+            id: id.to_owned(),
+            label: id.to_owned(),
+            kind: kind.to_owned(),
+            expanded: true,
+            style: String::new(),
+            data: Map::new(),
+            children,
+        };
+        let status = if *self.done.lock().unwrap() { "done" } else { "open" };
+        let root = node("root", "root", vec![node("t1", "task", Vec::new())]);
+        Box::pin(async move { Ok(PanelView { root, status: status.to_owned() }) })
+    }
+
+    fn act(&self, acting: PanelActing) -> BoxFuture<'_, Result<Option<String>, String>> {
+        Box::pin(async move {
+            match acting.action.as_str() {
+                "finish" => {
+                    *self.done.lock().unwrap() = true;
+                    Ok(Some(format!("finished {} {}", acting.node.id, Value::Object(acting.args))))
+                }
+                "show" => Ok(None),
+                _ => Err("it broke".to_owned()),
+            }
+        })
+    }
+}
+
+struct Nothing;
+
+impl GrantBook for Nothing {
+    fn grants(&self, _plugin: &PluginId) -> Option<GrantSet> {
+        None
+    }
+    fn remembered(&self, _subject: &str, _effect: &Effect) -> Option<bool> {
+        None
+    }
+    fn remember(&self, _subject: &str, _effect: &Effect, _allowed: bool) {}
+}
+
+impl AuditSink for Nothing {
+    fn record(&self, _entry: AuditEntry<'_>) {}
+}
+
+/// Opens sessions in memory. A folder with `missing` in its name is not there.
+#[derive(Default)]
+pub(super) struct Factory {
+    pub(super) script: Arc<Script>,
+    pub(super) journal: Arc<Journal>,
+    pub(super) files: Arc<Files>,
+    opened: AtomicUsize,
+}
+
+impl Factory {
+    fn open(&self, id: SessionId, request: &SessionRequest, history: History) -> SessionHandle {
+        let folder = PathBuf::from(&request.cwd);
+        let roots = Roots::new([(folder.clone(), folder)]);
+        let stale = StalePanels::default();
+        let audience = request.face.audience(&id);
+        let outbox = Outbox::new(id.clone(), history, stale.clone(), self.journal.clone(), audience);
+        let approver = Arc::new(OrderedApprover::new(outbox.clone(), request.face.approver(&id)));
+        let nothing = Arc::new(Nothing);
+        let gate =
+            Gate::new(Arc::new(Policy::default()), SharedMode::new(Mode::Review), approver, nothing.clone(), nothing);
+        let files = request.face.overlay(&id, &roots, self.files.clone());
+        let mut tools = ToolCatalog::default();
+        for (name, kind) in [
+            ("read", ToolKind::Read),
+            ("write", ToolKind::Edit),
+            ("write_unread", ToolKind::Edit),
+            ("wait", ToolKind::Other),
+        ] {
+            tools.add(FileTool::new(name, kind, &files, &roots, &stale)).unwrap();
+        }
+        let mut panels = PanelBoard::new(stale);
+        panels.add(Tasks::new()).unwrap();
+        let panels = Arc::new(panels);
+        let mut commands = CommandCatalog::default();
+        for command in builtin_commands(&tools, &panels, &[]) {
+            commands.add(command).unwrap();
+        }
+        let model: Arc<dyn Model> = self.script.clone();
+        let turns = TurnContext { model, tools, gate: Arc::new(gate), roots, limits: TurnLimits::default(), outbox };
+        // A careless factory: what it tells must not be seen before the answer.
+        turns.outbox.emit(SessionEvent::ModeChanged { mode: Mode::Review });
+        SessionHandle::spawn(SessionParts { id, turns, commands, panels, on_busy: OnBusy::Queue(1) })
+    }
+}
+
+impl SessionFactory for Factory {
+    fn create(&self, request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>> {
+        Box::pin(async move {
+            if request.cwd.contains("missing") {
+                return Err(OpenError::Folder { path: request.cwd, reason: "No such file or directory".to_owned() });
+            }
+            let id = SessionId::new(format!("s-{}", self.opened.fetch_add(1, Ordering::Relaxed) + 1));
+            let updated = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+            let (cwd, additional) = (request.cwd.clone(), request.additional.clone());
+            self.journal.create(SessionRecord { id: id.clone(), cwd, additional, title: None, updated }).await?;
+            Ok(self.open(id, &request, History::default()))
+        })
+    }
+
+    fn load(
+        &self,
+        id: SessionId,
+        request: SessionRequest,
+    ) -> BoxFuture<'_, Result<(SessionHandle, Vec<SessionEvent>), OpenError>> {
+        Box::pin(async move {
+            let (_, events) = self.journal.load(&id).await?.ok_or_else(|| OpenError::Unknown(id.clone()))?;
+            Ok((self.open(id, &request, History::of(&events)), events))
+        })
+    }
+
+    fn store(&self) -> Arc<dyn SessionStore> {
+        self.journal.clone()
+    }
+}

@@ -1,0 +1,49 @@
+//! What no client should send.
+
+use expect_test::expect;
+use serde_json::json;
+
+use super::client::Client;
+use super::lines;
+
+#[tokio::test]
+async fn hostile_lines_are_answered_or_ignored_and_never_repeated() {
+    let mut client = Client::connect();
+    client.call("initialize", json!({ "protocolVersion": 1 })).await;
+    let mut bytes = Vec::new();
+    for line in [
+        &b""[..],
+        b"   ",
+        b"\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"id\":\"bom\",\"method\":\"session/list\"}",
+        b"{\"jsonrpc\":\"2.0\",\"id\":\"crlf\",\"method\":\"session/list\"}\r",
+        b"{\"jsonrpc\":\"2.0\",\"id\":\"null params\",\"method\":\"session/list\",\"params\":null}",
+        b"sk-secret",
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/list\",\"params\":{\"cursor\":{\"k\":\"sk-secret\"}}}",
+        b"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/list\",\"params\":[\"sk-secret\"]}",
+        b"{\"jsonrpc\":\"2.0\",\"id\":\"\xFF sk-secret\"}",
+        b"[{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"session/list\"}]",
+        b"{\"jsonrpc\":\"2.0\",\"id\":4.5,\"method\":\"session/list\"}",
+        b"{\"id\":5,\"method\":\"session/list\"}",
+        b"{\"jsonrpc\":\"1.0\",\"id\":6,\"method\":\"session/list\"}",
+        b"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"session/list\"}",
+        b"{\"jsonrpc\":\"2.0\",\"id\":7}",
+        b"{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"\"}",
+        b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"__proto__\"}",
+        // An answer that nobody asked for, and a broken one.
+        b"{\"jsonrpc\":\"2.0\",\"id\":10,\"result\":{}}",
+        b"{\"jsonrpc\":\"2.0\",\"id\":11,\"result\":{},\"error\":{\"code\":1,\"message\":\"x\"}}",
+        b"{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel_request\",\"params\":{\"requestId\":\"nobody\"}}",
+        b"{\"jsonrpc\":\"2.0\",\"method\":\"session/request_permission\"}",
+    ] {
+        bytes.extend_from_slice(line);
+        bytes.push(b'\n');
+    }
+    bytes.extend_from_slice(&[b'['; 100_000]);
+    bytes.extend_from_slice(b"\n{\"jsonrpc\":\"2.0\",\"id\":\"no newline\",\"method\":\"session/list\"}");
+    client.write(&bytes);
+    let mut answers = client.end().await;
+    assert!(answers.iter().all(|answer| !answer.to_string().contains("sk-secret")), "{answers:?}");
+    // Lists are answered from tasks of their own, in any order.
+    answers.sort_by_key(|answer| (answer["id"].to_string(), answer.to_string()));
+    expect![[]].assert_eq(&lines(&answers));
+}

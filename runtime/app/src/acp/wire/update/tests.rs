@@ -1,0 +1,154 @@
+use acp_runtime_agent::capability::PanelName;
+use acp_runtime_agent::event::{ToolCallStatus, ToolCallUpdate, TurnEnd};
+use acp_runtime_agent::model::ToolKind;
+use acp_runtime_agent::policy::Mode;
+use acp_runtime_agent::transcript::{Location, StopReason, ToolCall, ToolCallId, ToolContent, Usage};
+use expect_test::expect;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn id() -> MessageId {
+    MessageId::new("msg-1")
+}
+
+fn call() -> SessionEvent {
+    SessionEvent::ToolCallStarted {
+        message: id(),
+        call: ToolCall { id: ToolCallId::new("call-1"), name: "grep".to_owned(), arguments: json!({ "pattern": "x" }) },
+        title: "Search for `x`".to_owned(),
+        kind: ToolKind::Search,
+        locations: vec![Location { path: "/p/src".to_owned(), line: Some(3) }],
+        local: false,
+    }
+}
+
+fn done(content: Vec<ToolContent>) -> SessionEvent {
+    SessionEvent::ToolCallUpdated(ToolCallUpdate {
+        status: Some(ToolCallStatus::Completed),
+        content: Some(content),
+        structured: Some(json!({ "hits": 2 })),
+        for_model: Some("not for the client".to_owned()),
+        ..ToolCallUpdate::of(ToolCallId::new("call-1"))
+    })
+}
+
+fn lines(event: SessionEvent, told: Told) -> Vec<String> {
+    updates(event, told).iter().map(|update| serde_json::to_string(update).unwrap()).collect()
+}
+
+#[test]
+fn every_event_has_its_updates() {
+    let said = vec![
+        Part::Text { text: "look".to_owned() },
+        Part::Image { data: "aGk=".into(), mime: "image/png".to_owned() },
+        Part::Image { data: "x".repeat(TEXT).into(), mime: "image/png".to_owned() },
+        Part::Resource { uri: "file:///p/a".to_owned(), text: "a".to_owned() },
+        Part::ResourceLink { name: "b".to_owned(), uri: "file:///p/b".to_owned() },
+        Part::ToolResult { call: ToolCallId::new("call-1"), text: "never said by a person".to_owned(), failed: false },
+    ];
+    let usage = |window| Usage { input: 900, output: 200, cached: 0, window };
+    let entry = PlanEntry { content: "do it".to_owned(), priority: PlanPriority::High, status: PlanStatus::InProgress };
+    let command =
+        CommandInfo { name: "call".to_owned(), description: "Calls".to_owned(), hint: Some("TOOL".to_owned()) };
+    let table: Vec<String> = [
+        SessionEvent::UserMessage { id: id(), parts: said, local: false },
+        SessionEvent::AgentText { id: id(), text: "hi".to_owned(), local: true },
+        SessionEvent::AgentThought { id: id(), text: "hm".to_owned(), signature: None },
+        SessionEvent::AgentThought { id: id(), text: String::new(), signature: Some("proof".to_owned()) },
+        call(),
+        done(vec![
+            ToolContent::Text { text: "found".to_owned() },
+            ToolContent::Resource { uri: "file:///p/a".to_owned(), text: "a".to_owned(), mime: None },
+            ToolContent::Diff { path: "/p/a".to_owned(), old: Some("a".to_owned()), new: "b".to_owned() },
+        ]),
+        SessionEvent::ToolCallUpdated(ToolCallUpdate {
+            status: Some(ToolCallStatus::InProgress),
+            ..ToolCallUpdate::of(ToolCallId::new("call-1"))
+        }),
+        SessionEvent::Plan { entries: vec![entry] },
+        SessionEvent::Usage(usage(Some(1000))),
+        SessionEvent::Usage(usage(None)),
+        SessionEvent::Title { title: "Look\nhere".to_owned() },
+        SessionEvent::ModeChanged { mode: Mode::Plan },
+        SessionEvent::CommandsChanged { commands: vec![command] },
+        SessionEvent::PanelChanged { panel: PanelName::new("tasks").unwrap() },
+        SessionEvent::TurnEnded { end: TurnEnd::Stopped(StopReason::EndTurn) },
+    ]
+    .into_iter()
+    .flat_map(|event| {
+        let kind = format!("{event:?}");
+        let kind = kind.split([' ', '(']).next().unwrap_or_default().to_owned();
+        let told = lines(event, Told::Again);
+        std::iter::once(format!("# {kind}")).chain(told)
+    })
+    .collect();
+    expect![[]].assert_eq(&table.join("\n"));
+}
+
+#[test]
+fn the_person_s_message_is_told_only_again() {
+    let event = SessionEvent::UserMessage { id: id(), parts: vec![Part::Text { text: "hi".to_owned() }], local: false };
+    assert_eq!(lines(event.clone(), Told::Live), Vec::<String>::new());
+    assert_eq!(lines(event, Told::Again).len(), 1);
+}
+
+#[test]
+fn a_list_of_commands_is_cut_where_a_line_ends() {
+    let commands =
+        (0..10_000).map(|n| CommandInfo { name: format!("c{n}"), description: "d".repeat(300), hint: None }).collect();
+    let told = lines(SessionEvent::CommandsChanged { commands }, Told::Live);
+    assert_eq!(told.len(), 1);
+    assert!(told[0].contains("\"c0\"") && told[0].len() < 40_000, "{}", told[0].len());
+}
+
+/// Texts that are long, or long once escaped.
+fn hostile() -> impl Strategy<Value = String> {
+    let unit = prop_oneof![Just("x"), Just("\u{1}"), Just("\"\\"), Just("ü"), Just("🦀"), Just("\n")];
+    (unit, 0usize..120_000).prop_map(|(unit, times)| unit.repeat(times))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn no_line_is_longer_than_48_kib(a in hostile(), b in hostile()) {
+        let content = vec![
+            ToolContent::Text { text: a.clone() },
+            ToolContent::Diff { path: format!("/p/{}", &b.get(..200).unwrap_or("b")), old: Some(a.clone()), new: b.clone() },
+            ToolContent::Resource { uri: b.clone(), text: b.clone(), mime: Some(a.clone()) },
+        ];
+        let entries = vec![
+            PlanEntry { content: a.clone(), priority: PlanPriority::Low, status: PlanStatus::Pending };
+            80
+        ];
+        for event in [
+            SessionEvent::AgentText { id: id(), text: a.clone(), local: false },
+            SessionEvent::UserMessage {
+                id: id(),
+                parts: vec![
+                    Part::Text { text: a.clone() },
+                    Part::Resource { uri: a.clone(), text: b.clone() },
+                    Part::ResourceLink { name: a.clone(), uri: b.clone() },
+                    Part::Image { data: a.as_str().into(), mime: b.clone() },
+                ],
+                local: false,
+            },
+            SessionEvent::ToolCallStarted {
+                message: id(),
+                call: ToolCall { id: ToolCallId::new("call-1"), name: a.clone(), arguments: json!({ "a": a, "b": [b] }) },
+                title: b.clone(),
+                kind: ToolKind::Other,
+                locations: vec![Location { path: a.clone(), line: None }; 50],
+                local: false,
+            },
+            done(content),
+            SessionEvent::Plan { entries },
+            SessionEvent::Title { title: a.clone() },
+        ] {
+            for line in lines(event, Told::Again) {
+                prop_assert!(line.len() <= 47 * 1024, "{} bytes: {}", line.len(), line.get(..200).unwrap_or_default());
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! How ACP messages travel: what every transport hands to [`crate::acp`].
+//!
+//! A transport moves JSON-RPC frames and says how much of its output still waits. It knows nothing about what the
+//! messages mean. Tested in each transport's own room.
+
+mod backlog;
+pub mod stdio;
+
+use std::sync::Arc;
+
+use agent_client_protocol::Channel;
+use futures::future::BoxFuture;
+
+use backlog::Backlog;
+
+/// A connection to one client, ready to be served.
+pub struct Transport {
+    /// Frames in both directions. Its receiving half ends when the client is gone.
+    pub channel: Channel,
+    /// How much output waits.
+    pub flow: Flow,
+    /// Done when all output was written, or given up. Begins to count when the channel's sending half was dropped.
+    pub drained: BoxFuture<'static, ()>,
+}
+
+impl From<Channel> for Transport {
+    /// A transport inside the process: its frames go nowhere else, so nothing waits.
+    fn from(channel: Channel) -> Self {
+        Self { channel, flow: Flow(None), drained: Box::pin(async {}) }
+    }
+}
+
+/// Lets whoever produces output wait while the client does not read; cheap to clone.
+#[derive(Clone)]
+pub struct Flow(Option<Arc<Backlog>>);
+
+impl Flow {
+    /// Waits while too much output is unwritten. Returns at once when the client was given up: output then goes nowhere.
+    pub async fn room(&self) {
+        // Producers that never wait for anything else must let the transport's own task run.
+        tokio::task::coop::consume_budget().await;
+        if let Some(backlog) = &self.0 {
+            backlog.room().await;
+        }
+    }
+}
