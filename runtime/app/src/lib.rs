@@ -5,4 +5,5 @@ pub mod audit;
 pub mod cli;
 pub mod models;
 pub mod settings;
+pub mod store;
 pub mod transport;

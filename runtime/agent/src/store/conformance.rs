@@ -1,1 +1,284 @@
-//! conformance
+//! What every implementer of [`SessionStore`] must pass.
+//!
+//! [`check`] runs every rule against a fresh store and panics with the rule that was broken.
+
+#![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a suite for tests: a broken rule is a panic")]
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde_json::json;
+
+use super::{ListQuery, SessionRecord, SessionStore, StoreError};
+use crate::event::{SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
+use crate::model::ToolKind;
+use crate::policy::Mode;
+use crate::transcript::{
+    Location, MessageId, Part, PlanEntry, PlanPriority, PlanStatus, SessionId, StopReason, ToolCall, ToolCallId,
+    ToolContent, Usage,
+};
+
+/// Runs every rule; `fresh` makes an empty store.
+pub async fn check<S: SessionStore>(fresh: impl Fn() -> S) {
+    events_come_back_in_order(&fresh()).await;
+    every_kind_of_event_survives(&fresh()).await;
+    what_was_never_created_is_not_known(&fresh()).await;
+    a_created_session_is_known_but_not_listed(&fresh()).await;
+    appending_nothing_changes_nothing(&fresh()).await;
+    the_last_title_is_the_session_s(&fresh()).await;
+    sessions_do_not_mix(&fresh()).await;
+    appends_in_flight_keep_their_order(&fresh()).await;
+    a_deleted_session_stays_away(&fresh()).await;
+    the_list_is_newest_first(&fresh()).await;
+    the_list_keeps_to_a_folder(&fresh()).await;
+    pages_are_stable_under_insertion(&fresh()).await;
+    foreign_cursors_are_refused(&fresh()).await;
+}
+
+/// Events with adjacent pieces of one text joined: what an implementer may do to them, and what they are compared by.
+pub fn joined(events: &[SessionEvent]) -> Vec<SessionEvent> {
+    let mut joined: Vec<SessionEvent> = Vec::new();
+    for event in events {
+        let rest = match joined.last_mut() {
+            Some(last) => last.join(event.clone(), usize::MAX),
+            None => Some(event.clone()),
+        };
+        joined.extend(rest);
+    }
+    joined
+}
+
+/// A new session in `cwd`.
+pub fn record(id: &str, cwd: &str) -> SessionRecord {
+    SessionRecord {
+        id: SessionId::new(id),
+        cwd: cwd.to_owned(),
+        additional: vec!["/more".to_owned(), "/päth with \"quotes\"".to_owned()],
+        title: None,
+        updated: SystemTime::now(),
+    }
+}
+
+/// A piece of the assistant's text.
+pub fn text(message: &str, text: &str) -> SessionEvent {
+    SessionEvent::AgentText { id: MessageId::new(message), text: text.to_owned(), local: false }
+}
+
+async fn append(store: &impl SessionStore, session: &str, events: &[SessionEvent]) {
+    store.append(&SessionId::new(session), events.into()).await.unwrap();
+}
+
+async fn load(store: &impl SessionStore, session: &str) -> Option<(SessionRecord, Vec<SessionEvent>)> {
+    store.load(&SessionId::new(session)).await.unwrap()
+}
+
+async fn listed(store: &impl SessionStore, query: ListQuery) -> (Vec<String>, Option<String>) {
+    let page = store.list(query).await.unwrap();
+    (page.sessions.iter().map(|record| record.id.as_str().to_owned()).collect(), page.next)
+}
+
+fn first(limit: usize) -> ListQuery {
+    ListQuery { limit, ..ListQuery::default() }
+}
+
+async fn events_come_back_in_order(store: &impl SessionStore) {
+    let made = record("s", "/project");
+    store.create(made.clone()).await.unwrap();
+    let events: Vec<SessionEvent> = (0..100).map(|n| text(&format!("m{}", n / 7), &format!("{n} "))).collect();
+    let begun = SystemTime::now();
+    for batch in events.chunks(9) {
+        append(store, "s", batch).await;
+    }
+    let (known, loaded) = load(store, "s").await.unwrap();
+    assert_eq!(joined(&loaded), joined(&events), "events come back in order");
+    assert_eq!((&known.id, &known.cwd, &known.additional), (&made.id, &made.cwd, &made.additional));
+    assert!(known.updated + Duration::from_millis(1) >= begun, "the time of the last event is kept");
+}
+
+async fn every_kind_of_event_survives(store: &impl SessionStore) {
+    let call =
+        ToolCall { id: ToolCallId::new("c1"), name: "grep".to_owned(), arguments: json!({ "a": [1, null, "x"] }) };
+    let location = Location { path: "/project/ä".to_owned(), line: Some(7) };
+    let update = ToolCallUpdate {
+        status: Some(ToolCallStatus::Completed),
+        content: Some(vec![
+            ToolContent::Text { text: "a\u{0}b\r\n\u{1f600}\u{202e}".to_owned() },
+            ToolContent::Resource { uri: "file:///x".to_owned(), text: String::new(), mime: None },
+            ToolContent::Diff { path: "/x".to_owned(), old: None, new: "y".repeat(300_000) },
+        ]),
+        locations: Some(vec![location.clone()]),
+        structured: Some(json!({ "n": 1.5 })),
+        for_model: Some("done".to_owned()),
+        ..ToolCallUpdate::of(call.id.clone())
+    };
+    let message = MessageId::new("m1");
+    let events = vec![
+        SessionEvent::UserMessage {
+            id: MessageId::new("u1"),
+            parts: vec![
+                Part::Text { text: "hello".to_owned() },
+                Part::Image { data: "AAAA".into(), mime: "image/png".to_owned() },
+                Part::ResourceLink { name: "a".to_owned(), uri: "file:///a".to_owned() },
+            ],
+        },
+        SessionEvent::AgentThought { id: message.clone(), text: "hm".to_owned(), signature: None },
+        SessionEvent::AgentThought { id: message.clone(), text: String::new(), signature: Some("sig".to_owned()) },
+        SessionEvent::AgentText { id: message.clone(), text: "local".to_owned(), local: true },
+        SessionEvent::ToolCallStarted {
+            message,
+            call,
+            title: "Search".to_owned(),
+            kind: ToolKind::Search,
+            locations: vec![location],
+            local: true,
+        },
+        SessionEvent::ToolCallUpdated(update),
+        SessionEvent::Plan {
+            entries: vec![PlanEntry {
+                content: "step".to_owned(),
+                priority: PlanPriority::High,
+                status: PlanStatus::InProgress,
+            }],
+        },
+        SessionEvent::Usage(Usage { input: 1, output: 2, cached: 3, window: Some(u64::from(u32::MAX) * 2) }),
+        SessionEvent::Title { title: "A title".to_owned() },
+        SessionEvent::ModeChanged { mode: Mode::AutoEdit },
+        SessionEvent::TurnEnded { end: TurnEnd::Stopped(StopReason::MaxTokens) },
+        SessionEvent::TurnEnded { end: TurnEnd::Failed("no network".to_owned()) },
+    ];
+    store.create(record("s", "/project")).await.unwrap();
+    append(store, "s", &events).await;
+    assert_eq!(load(store, "s").await.unwrap().1, events, "every kind of event survives");
+}
+
+async fn what_was_never_created_is_not_known(store: &impl SessionStore) {
+    assert_eq!(load(store, "nobody").await, None);
+    assert_eq!(listed(store, first(10)).await, (vec![], None));
+    let appended = store.append(&SessionId::new("nobody"), [text("m", "x")].into()).await;
+    assert!(appended.is_err(), "events of an unknown session are refused, not dropped");
+    assert_eq!(load(store, "nobody").await, None);
+}
+
+async fn a_created_session_is_known_but_not_listed(store: &impl SessionStore) {
+    let made = record("s", "/project");
+    store.create(made.clone()).await.unwrap();
+    let (known, events) = load(store, "s").await.unwrap();
+    assert_eq!((known.id, known.cwd, events), (made.id, made.cwd, vec![]));
+    assert_eq!(listed(store, first(10)).await.0, Vec::<String>::new(), "a session without events is not listed");
+    append(store, "s", &[text("m", "x")]).await;
+    assert_eq!(listed(store, first(10)).await.0, ["s"]);
+}
+
+async fn appending_nothing_changes_nothing(store: &impl SessionStore) {
+    store.create(record("s", "/project")).await.unwrap();
+    append(store, "s", &[]).await;
+    assert_eq!(listed(store, first(10)).await.0, Vec::<String>::new());
+}
+
+async fn the_last_title_is_the_session_s(store: &impl SessionStore) {
+    let title = |title: &str| SessionEvent::Title { title: title.to_owned() };
+    store.create(record("s", "/project")).await.unwrap();
+    append(store, "s", &[title("one"), text("m", "x"), title("two")]).await;
+    append(store, "s", &[text("m", "y")]).await;
+    assert_eq!(load(store, "s").await.unwrap().0.title.as_deref(), Some("two"));
+    let page = store.list(first(1)).await.unwrap();
+    assert_eq!(page.sessions[0].title.as_deref(), Some("two"));
+}
+
+async fn sessions_do_not_mix(store: &impl SessionStore) {
+    for session in ["a", "b"] {
+        store.create(record(session, "/project")).await.unwrap();
+    }
+    for n in 0..20 {
+        append(store, if n % 3 == 0 { "a" } else { "b" }, &[text(&format!("m{n}"), "x")]).await;
+    }
+    let of = |events: &[SessionEvent]| events.len();
+    assert_eq!(of(&load(store, "a").await.unwrap().1), 7);
+    assert_eq!(of(&load(store, "b").await.unwrap().1), 13);
+}
+
+async fn appends_in_flight_keep_their_order(store: &impl SessionStore) {
+    store.create(record("s", "/project")).await.unwrap();
+    let id = SessionId::new("s");
+    let events: Vec<SessionEvent> = (0..50).map(|n| text(&format!("m{n}"), "x")).collect();
+    let waiting: Vec<_> = events.iter().map(|event| store.append(&id, [event.clone()].into())).collect();
+    for appended in futures::future::join_all(waiting).await {
+        appended.unwrap();
+    }
+    assert_eq!(load(store, "s").await.unwrap().1, events, "appends are kept in the order of the calls");
+}
+
+async fn a_deleted_session_stays_away(store: &impl SessionStore) {
+    let id = SessionId::new("s");
+    store.create(record("s", "/project")).await.unwrap();
+    append(store, "s", &[text("m", "x")]).await;
+    store.delete(&id).await.unwrap();
+    store.delete(&id).await.unwrap();
+    store.delete(&SessionId::new("nobody")).await.unwrap();
+    assert!(store.append(&id, [text("m", "late")].into()).await.is_err(), "a late event does not revive it");
+    assert_eq!(load(store, "s").await, None);
+    assert_eq!(listed(store, first(10)).await, (vec![], None));
+
+    store.create(record("new", "/project")).await.unwrap();
+    store.delete(&SessionId::new("new")).await.unwrap();
+    assert_eq!(load(store, "new").await, None, "a session can be deleted before its first event");
+}
+
+/// Sessions `s0`, `s1`, … in this order of their last events.
+async fn some(store: &impl SessionStore, count: usize) {
+    for n in 0..count {
+        store.create(record(&format!("s{n}"), if n % 2 == 0 { "/even" } else { "/odd" })).await.unwrap();
+    }
+    for n in 0..count {
+        touch(store, &format!("s{n}")).await;
+    }
+}
+
+/// An event at a later time than all before.
+async fn touch(store: &impl SessionStore, session: &str) {
+    let before = SystemTime::now();
+    while SystemTime::now() < before + Duration::from_micros(2) {
+        std::hint::spin_loop();
+    }
+    append(store, session, &[text("m", "x")]).await;
+}
+
+async fn the_list_is_newest_first(store: &impl SessionStore) {
+    some(store, 4).await;
+    assert_eq!(listed(store, first(10)).await, (vec!["s3".into(), "s2".into(), "s1".into(), "s0".into()], None));
+    touch(store, "s1").await;
+    assert_eq!(listed(store, first(2)).await.0, ["s1", "s3"]);
+}
+
+async fn the_list_keeps_to_a_folder(store: &impl SessionStore) {
+    some(store, 5).await;
+    let within = |cwd: &str, cursor| ListQuery { cwd: Some(cwd.to_owned()), cursor, limit: 2 };
+    let (page, next) = listed(store, within("/even", None)).await;
+    assert_eq!(page, ["s4", "s2"]);
+    assert_eq!(listed(store, within("/even", next)).await, (vec!["s0".into()], None));
+    assert_eq!(listed(store, within("/eve", None)).await.0, Vec::<String>::new());
+}
+
+async fn pages_are_stable_under_insertion(store: &impl SessionStore) {
+    some(store, 7).await;
+    let (mut seen, mut cursor) = listed(store, first(3)).await;
+    for round in 0.. {
+        let Some(next) = cursor else { break };
+        let new = format!("new{round}");
+        store.create(record(&new, "/project")).await.unwrap();
+        touch(store, &new).await;
+        let (page, after) = listed(store, ListQuery { cursor: Some(next), ..first(3) }).await;
+        seen.extend(page);
+        cursor = after;
+    }
+    assert_eq!(seen, ["s6", "s5", "s4", "s3", "s2", "s1", "s0"], "each once, and none that came later");
+}
+
+async fn foreign_cursors_are_refused(store: &impl SessionStore) {
+    some(store, 2).await;
+    for cursor in ["", "x", "%%%", "MQ", "LTEuLTE=", "\u{0}", &"A".repeat(10_000)] {
+        let query = ListQuery { cursor: Some(cursor.to_owned()), ..first(1) };
+        let refused = store.list(query).await;
+        assert!(matches!(refused, Err(StoreError::BadCursor(_))), "`{cursor:.20}` gave {refused:?}");
+    }
+}

@@ -1,0 +1,197 @@
+//! Sessions and their events as rows.
+//!
+//! An event is a row of JSON; pieces of one text that arrive together are one row. The functions run inside the
+//! worker's transaction. Knows nothing about threads and queues.
+
+use std::borrow::Cow;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use acp_runtime_agent::event::{self, SessionEvent};
+use acp_runtime_agent::store::{ListQuery, SessionPage, SessionRecord, StoreError};
+use acp_runtime_agent::transcript::SessionId;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+
+use super::schema::Fault;
+
+/// How long a text grows by joining pieces, in bytes: a replayed update stays well below the line limits of clients.
+const MOST_JOINED: usize = 16 * 1024;
+
+const COLUMNS: &str = "id, cwd, additional, title, updated, key";
+
+/// Makes a session known; one that is known already stays as it is.
+pub(super) fn insert(db: &Connection, record: &SessionRecord) -> Result<(), Fault> {
+    let additional = serde_json::to_string(&record.additional).map_err(unserializable)?;
+    db.prepare_cached(
+        "INSERT INTO session (id, cwd, additional, title, updated) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (id) DO NOTHING",
+    )?
+    .execute(params![record.id.as_str(), record.cwd, additional, record.title, micros(record.updated)])?;
+    Ok(())
+}
+
+/// Keeps events of a known session, in order.
+pub(super) fn append(db: &Connection, session: &SessionId, events: &[SessionEvent]) -> Result<(), Fault> {
+    let rows = joined(events);
+    let title = events.iter().rev().find_map(|event| match event {
+        SessionEvent::Title { title } => Some(title),
+        _ => None,
+    });
+    let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+    let (key, end): (i64, i64) = db
+        .prepare_cached(
+            "UPDATE session SET events = events + ?2, updated = ?3, title = coalesce(?4, title) WHERE id = ?1
+             RETURNING key, events",
+        )?
+        .query_row(params![session.as_str(), count, micros(SystemTime::now()), title], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?
+        .ok_or_else(|| Fault::Unwritable(format!("it knows no session `{session}`; it may have been deleted")))?;
+    let mut insert = db.prepare_cached("INSERT INTO event (session, place, format, body) VALUES (?1, ?2, ?3, ?4)")?;
+    for (place, row) in (end - count..).zip(&rows) {
+        let body = serde_json::to_string(row).map_err(unserializable)?;
+        insert.execute(params![key, place, event::FORMAT, body])?;
+    }
+    Ok(())
+}
+
+/// Pieces of one text as one event each.
+fn joined(events: &[SessionEvent]) -> Vec<Cow<'_, SessionEvent>> {
+    let mut joined: Vec<Cow<'_, SessionEvent>> = Vec::new();
+    for event in events {
+        let is_piece = matches!(event, SessionEvent::AgentText { .. } | SessionEvent::AgentThought { .. });
+        match joined.last_mut() {
+            Some(last) if is_piece => {
+                if let Some(next) = last.to_mut().join(event.clone(), MOST_JOINED) {
+                    joined.push(Cow::Owned(next));
+                }
+            }
+            _ => joined.push(Cow::Borrowed(event)),
+        }
+    }
+    joined
+}
+
+/// A session and all its events in order.
+pub(super) fn load(
+    db: &Connection,
+    session: &SessionId,
+) -> Result<Option<(SessionRecord, Vec<SessionEvent>)>, Fault> {
+    let found = db
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM session WHERE id = ?1"))?
+        .query_row([session.as_str()], |row| Ok((record(row)?, row.get::<_, i64>(5)?)))
+        .optional()?;
+    let Some((record, key)) = found else { return Ok(None) };
+    let mut select = db.prepare_cached("SELECT format, body, place FROM event WHERE session = ?1 ORDER BY place")?;
+    let mut rows = select.query([key])?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (found, known) = (row.get(0)?, i64::from(event::FORMAT));
+        if found > known {
+            return Err(Fault::Newer { found, known });
+        }
+        let body = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+        let event = serde_json::from_str(body).map_err(|error| {
+            let place = row.get::<_, i64>(2).unwrap_or_default();
+            Fault::Damaged(format!("event {place} of session `{session}` cannot be read: {error}"))
+        })?;
+        events.push(event);
+    }
+    Ok(Some((record, events)))
+}
+
+/// One page of the sessions that have events, newest first.
+pub(super) fn list(db: &Connection, cwd: Option<&str>, after: Option<Place>, limit: usize) -> Result<SessionPage, Fault> {
+    let limit_and_one = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+    let mut select = db.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM session
+         WHERE events > 0 AND (:cwd IS NULL OR cwd = :cwd)
+           AND (:updated IS NULL OR (updated, key) < (:updated, :key))
+         ORDER BY updated DESC, key DESC LIMIT :limit"
+    ))?;
+    let rows = select.query_map(
+        named_params! {
+            ":cwd": cwd,
+            ":updated": after.map(|place| place.updated),
+            ":key": after.map(|place| place.key),
+            ":limit": limit_and_one,
+        },
+        |row| Ok((record(row)?, Place { updated: row.get(4)?, key: row.get(5)? })),
+    )?;
+    let mut found: Vec<(SessionRecord, Place)> = rows.collect::<Result<_, _>>()?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| more).map(|(_, place)| place.cursor());
+    Ok(SessionPage { sessions: found.into_iter().map(|(record, _)| record).collect(), next })
+}
+
+/// Forgets a session, its events and what plugins have stored for it.
+pub(super) fn delete(db: &Connection, session: &str) -> Result<(), Fault> {
+    db.prepare_cached("DELETE FROM session WHERE id = ?1")?.execute([session])?;
+    db.prepare_cached("DELETE FROM kv WHERE scope = 'session' AND owner = ?1")?.execute([session])?;
+    Ok(())
+}
+
+/// Forgets all sessions without an event since `limit`; says how many.
+pub(super) fn delete_before(db: &Connection, limit: SystemTime) -> Result<usize, Fault> {
+    let old: Vec<String> = db
+        .prepare_cached("SELECT id FROM session WHERE updated < ?1")?
+        .query_map([micros(limit)], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for session in &old {
+        delete(db, session)?;
+    }
+    Ok(old.len())
+}
+
+/// Where a page ends: the last session on it. Later insertions do not move it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    updated: i64,
+    key: i64,
+}
+
+impl Place {
+    /// Reads the cursor of a query.
+    pub(super) fn of(query: &ListQuery) -> Result<Option<Self>, StoreError> {
+        let Some(cursor) = &query.cursor else { return Ok(None) };
+        let place = Self::parse(cursor).ok_or_else(|| StoreError::BadCursor(cursor.chars().take(100).collect()))?;
+        Ok(Some(place))
+    }
+
+    fn cursor(self) -> String {
+        BASE64_URL_SAFE_NO_PAD.encode(format!("{}.{}", self.updated, self.key))
+    }
+
+    fn parse(cursor: &str) -> Option<Self> {
+        let text = String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
+        let (updated, key) = text.split_once('.')?;
+        let place = Self { updated: updated.parse().ok()?, key: key.parse().ok()? };
+        // Only the one spelling that this list gives out.
+        (place.cursor() == cursor).then_some(place)
+    }
+}
+
+fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
+    let additional = serde_json::from_str(row.get_ref(2)?.as_str()?)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, error.into()))?;
+    Ok(SessionRecord {
+        id: SessionId::new(row.get_ref(0)?.as_str()?),
+        cwd: row.get(1)?,
+        additional,
+        title: row.get(3)?,
+        updated: UNIX_EPOCH + Duration::from_micros(row.get::<_, i64>(4)?.try_into().unwrap_or(0)),
+    })
+}
+
+/// Microseconds since 1970.
+pub(super) fn micros(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+fn unserializable(error: serde_json::Error) -> Fault {
+    Fault::Unwritable(format!("not expressible as JSON: {error}"))
+}

@@ -1,0 +1,201 @@
+//! A thread with a connection of its own, and the queue of work before it.
+//!
+//! The writer commits all that waits in one transaction and only then answers, so a burst of small writes costs one
+//! commit; a piece of work that fails is undone alone. The reader answers one question at a time from one snapshot.
+//! The thread and the connection come with the first piece of work. Knows nothing about what the work is.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use acp_runtime_agent::store::StoreError;
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::oneshot;
+
+use super::schema::{self, Fault};
+
+/// What a worker is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Role {
+    /// Writes, many pieces of work in a transaction.
+    Writer,
+    /// Reads, beside the writer.
+    Reader,
+}
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Writer => "store-writer",
+            Self::Reader => "store-reader",
+        }
+    }
+
+    fn behavior(self) -> TransactionBehavior {
+        match self {
+            Self::Writer => TransactionBehavior::Immediate,
+            Self::Reader => TransactionBehavior::Deferred,
+        }
+    }
+
+    /// How many pieces of work share a transaction.
+    fn most_at_once(self) -> usize {
+        match self {
+            Self::Writer => 1024,
+            Self::Reader => 1,
+        }
+    }
+}
+
+/// The thread, once there is work.
+pub(super) struct Worker {
+    path: PathBuf,
+    role: Role,
+    /// Held while a connection is opened, so that two threads do not set up a new file at once.
+    opening: Arc<Mutex<()>>,
+    running: Mutex<Option<Running>>,
+}
+
+struct Running {
+    queue: mpsc::Sender<Box<dyn Job>>,
+    thread: JoinHandle<()>,
+}
+
+impl Worker {
+    /// Costs nothing yet.
+    pub(super) fn new(path: PathBuf, role: Role, opening: Arc<Mutex<()>>) -> Self {
+        Self { path, role, opening, running: Mutex::new(None) }
+    }
+
+    /// Puts work into the queue at once; the future is the answer. Dropped, the work is done all the same.
+    pub(super) fn submit<T, W>(&self, work: W) -> impl Future<Output = Result<T, StoreError>> + Send + use<T, W>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let queued = self.enqueue(Box::new(Task { work: Some(work), value: None, reply }));
+        let path = self.path.clone();
+        async move {
+            queued?;
+            let stopped = |_| Fault::Unwritable("the store's thread has stopped".to_owned()).at(&path);
+            answer.await.map_err(stopped)?
+        }
+    }
+
+    fn enqueue(&self, job: Box<dyn Job>) -> Result<(), StoreError> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = match &mut *running {
+            Some(running) => running,
+            none => none.insert(self.start().map_err(|error| Fault::from(error).at(&self.path))?),
+        };
+        // A thread that is gone drops the job, and with it the reply: the waiting future says so.
+        let _ = running.queue.send(job);
+        Ok(())
+    }
+
+    fn start(&self) -> std::io::Result<Running> {
+        let (queue, jobs) = mpsc::channel();
+        let (path, role, opening) = (self.path.clone(), self.role, self.opening.clone());
+        let thread = std::thread::Builder::new()
+            .name(role.name().to_owned())
+            .spawn(move || serve(&path, role, &opening, &jobs))?;
+        Ok(Running { queue, thread })
+    }
+}
+
+/// Whatever was submitted is done before the store is gone.
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Running { queue, thread }) = running {
+            drop(queue);
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(path: &Path, role: Role, opening: &Mutex<()>, jobs: &mpsc::Receiver<Box<dyn Job>>) {
+    let mut connection = None;
+    while let Ok(first) = jobs.recv() {
+        let mut batch = vec![first];
+        batch.extend(jobs.try_iter().take(role.most_at_once() - 1));
+        let done = connected(&mut connection, path, opening).and_then(|db| commit(db, path, role, &mut batch));
+        if done.is_err() {
+            // The next piece of work opens the file anew: by then it may have been repaired.
+            connection = None;
+        }
+        for job in batch {
+            job.answer(done.clone());
+        }
+    }
+}
+
+fn connected<'a>(
+    connection: &'a mut Option<Connection>,
+    path: &Path,
+    opening: &Mutex<()>,
+) -> Result<&'a mut Connection, StoreError> {
+    match connection {
+        Some(db) => Ok(db),
+        none => {
+            let _alone = opening.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(none.insert(schema::open(path).map_err(|fault| fault.at(path))?))
+        }
+    }
+}
+
+fn commit(db: &mut Connection, path: &Path, role: Role, batch: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+    let at = |error: rusqlite::Error| Fault::from(error).at(path);
+    let mut transaction = db.transaction_with_behavior(role.behavior()).map_err(at)?;
+    for job in batch {
+        let point = transaction.savepoint().map_err(at)?;
+        match job.run(&point, path) {
+            Ok(()) => point.commit().map_err(at)?,
+            // A full disk may end the whole transaction, and then nobody's work was kept.
+            Err(error) if point.is_autocommit() => return Err(error),
+            Err(_) => drop(point),
+        }
+    }
+    transaction.commit().map_err(at)
+}
+
+trait Job: Send {
+    /// Does the work and keeps its value for the answer.
+    fn run(&mut self, db: &Connection, path: &Path) -> Result<(), StoreError>;
+    /// Answers with the value, or with the failure of the transaction.
+    fn answer(self: Box<Self>, done: Result<(), StoreError>);
+}
+
+struct Task<W, T> {
+    work: Option<W>,
+    value: Option<Result<T, StoreError>>,
+    reply: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<W, T> Job for Task<W, T>
+where
+    T: Send,
+    W: FnOnce(&Connection) -> Result<T, Fault> + Send,
+{
+    fn run(&mut self, db: &Connection, path: &Path) -> Result<(), StoreError> {
+        let Some(work) = self.work.take() else { return Ok(()) };
+        let value = work(db).map_err(|fault| fault.at(path));
+        let outcome = value.as_ref().map(|_| ()).map_err(Clone::clone);
+        self.value = Some(value);
+        outcome
+    }
+
+    fn answer(self: Box<Self>, done: Result<(), StoreError>) {
+        let answer = match (done, self.value) {
+            (Err(error), _) => Err(error),
+            (Ok(()), Some(value)) => value,
+            // Not run, so dropping the reply is the answer.
+            (Ok(()), None) => return,
+        };
+        if let Err(Err(error)) = self.reply.send(answer) {
+            tracing::warn!("{error}");
+        }
+    }
+}
