@@ -76,9 +76,12 @@ impl From<WorkspaceError> for ToolError {
     fn from(error: WorkspaceError) -> Self {
         let kind = match &error {
             WorkspaceError::NotFound(_) => "not-found",
-            WorkspaceError::Outside(_) | WorkspaceError::MultiplyLinked(_) => "denied",
+            WorkspaceError::Outside(_) | WorkspaceError::MultiplyLinked(_) | WorkspaceError::Denied(_) => "denied",
             WorkspaceError::TooLarge { .. } => "limit",
-            WorkspaceError::WrongKind { .. } | WorkspaceError::NotText(_) | WorkspaceError::Exists(_) => "invalid-args",
+            WorkspaceError::WrongKind { .. }
+            | WorkspaceError::NotText(_)
+            | WorkspaceError::Exists(_)
+            | WorkspaceError::BadPattern { .. } => "invalid-args",
             WorkspaceError::NoPermit(_) | WorkspaceError::System { .. } => "internal",
         };
         Self::to_model(kind, error.to_string())

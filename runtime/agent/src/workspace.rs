@@ -42,8 +42,19 @@ pub enum WorkspaceError {
     #[error("`{0}` exists already")]
     Exists(String),
     /// The file has several hard links, so a write could change a file elsewhere.
-    #[error("`{0}` has several hard links: writing to it could change a file outside the workspace")]
+    #[error("`{0}` has several hard links and may be a file outside the workspace: replace it by a copy first")]
     MultiplyLinked(String),
+    /// The deny list has it, under this or another name.
+    #[error("`{0}` is on the deny list")]
+    Denied(String),
+    /// A glob or a regular expression that cannot be parsed.
+    #[error("`{pattern}` is not a valid pattern: {reason}")]
+    BadPattern {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The permit does not cover what was tried: a defect of the caller.
     #[error("no permit for {0}")]
     NoPermit(String),
@@ -61,7 +72,7 @@ impl From<PathError> for WorkspaceError {
     fn from(error: PathError) -> Self {
         match error {
             PathError::Leaves(path) | PathError::OutsideRoots(path) | PathError::Malformed(path) => Self::Outside(path),
-            PathError::Pattern(path, reason) => Self::System { path, reason },
+            PathError::Pattern(pattern, reason) => Self::BadPattern { pattern, reason },
         }
     }
 }
@@ -137,7 +148,7 @@ pub trait Workspace: Send + Sync {
         text: &'a str,
     ) -> BoxFuture<'a, Result<(), WorkspaceError>>;
 
-    /// Removes a file, or a folder with all in it. Needs `Delete` of it.
+    /// Removes a file, or a folder with all in it. Needs `Delete` of it; of the subtree where it is a folder.
     fn delete<'a>(&'a self, permit: &'a Permit, path: &'a WorkspacePath) -> BoxFuture<'a, Result<(), WorkspaceError>>;
 
     /// Moves a file or folder; the new path must be free. Needs `Move`.

@@ -6,4 +6,6 @@ pub mod cli;
 pub mod models;
 pub mod settings;
 pub mod store;
+pub mod tools;
 pub mod transport;
+pub mod workspace;

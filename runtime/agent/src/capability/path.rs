@@ -307,6 +307,11 @@ impl Roots {
         WorkspacePath::new(id, relative)
     }
 
+    /// The path as [`Roots::resolve`] reads it: relative in the first root, else absolute in the client's spelling.
+    pub fn spell(&self, path: &WorkspacePath) -> String {
+        if path.root() == RootId(0) { path.to_string() } else { self.display(path) }
+    }
+
     /// The absolute path in the client's spelling, for locations and diffs.
     pub fn display(&self, path: &WorkspacePath) -> String {
         let Some(root) = self.get(path.root()) else { return path.to_string() };
@@ -399,6 +404,9 @@ mod tests {
         }
         let shown = roots.display(&roots.resolve("/real/proj/src/a.rs").unwrap());
         assert_eq!(shown, "/link/proj/src/a.rs");
+        for text in [".", "src/a.rs", "/link/proj/sub/a.rs", "/link/proj/sub"] {
+            assert_eq!(roots.spell(&roots.resolve(text).unwrap()), text);
+        }
     }
 
     proptest! {

@@ -4,7 +4,6 @@
 
 #![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a suite for tests: a broken rule is a panic")]
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;

@@ -75,10 +75,7 @@ fn joined(events: &[SessionEvent]) -> Vec<Cow<'_, SessionEvent>> {
 }
 
 /// A session and all its events in order.
-pub(super) fn load(
-    db: &Connection,
-    session: &SessionId,
-) -> Result<Option<(SessionRecord, Vec<SessionEvent>)>, Fault> {
+pub(super) fn load(db: &Connection, session: &SessionId) -> Result<Option<(SessionRecord, Vec<SessionEvent>)>, Fault> {
     let found = db
         .prepare_cached(&format!("SELECT {COLUMNS} FROM session WHERE id = ?1"))?
         .query_row([session.as_str()], |row| Ok((record(row)?, row.get::<_, i64>(5)?)))
@@ -103,7 +100,12 @@ pub(super) fn load(
 }
 
 /// One page of the sessions that have events, newest first.
-pub(super) fn list(db: &Connection, cwd: Option<&str>, after: Option<Place>, limit: usize) -> Result<SessionPage, Fault> {
+pub(super) fn list(
+    db: &Connection,
+    cwd: Option<&str>,
+    after: Option<Place>,
+    limit: usize,
+) -> Result<SessionPage, Fault> {
     let limit_and_one = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
     let mut select = db.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM session

@@ -145,7 +145,8 @@ impl Fault {
 /// Opens the database, makes it where there is none (mode 0600 in a folder of mode 0700), and brings it up to date.
 pub(super) fn open(path: &Path) -> Result<Connection, Fault> {
     make_private_file(path)?;
-    let mut db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let mut db =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     db.busy_timeout(PATIENCE)?;
     refuse_foreign(&db)?;
     let journal: String = db.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use acp_runtime_agent::capability::{
-    Effect, KvScope, PluginId, RootId, Roots, ServerName, ToolName, WorkspacePath,
-};
+use acp_runtime_agent::capability::{Effect, KvScope, PluginId, RootId, Roots, ServerName, ToolName, WorkspacePath};
 use acp_runtime_agent::event::ToolCallUpdate;
 use acp_runtime_agent::store::conformance::{self, joined, record, text};
 use acp_runtime_agent::transcript::ToolCallId;
@@ -165,7 +163,8 @@ async fn damage_is_named_with_what_to_do() {
         std::fs::remove_file(file).unwrap();
         Connection::open(file).unwrap().execute_batch("CREATE TABLE cookies (name)").unwrap();
     };
-    let garbage = |file: &Path| std::fs::write(file, "this is not a database, whatever its name says\n".repeat(99)).unwrap();
+    let garbage =
+        |file: &Path| std::fs::write(file, "this is not a database, whatever its name says\n".repeat(99)).unwrap();
     let holes = |file: &Path| {
         let mut bytes = std::fs::read(file).unwrap();
         let end = bytes.len();
@@ -306,9 +305,8 @@ fn killing_the_process_loses_nothing_that_was_answered() {
             .unwrap_or(kill_after);
         let found = runtime.block_on(events(&SqliteStore::new(&place.file), "s"));
         assert!(found.len() >= 2 * (last + 1), "answered {last}, found {}", found.len());
-        let whole: Vec<SessionEvent> = (0..found.len() / 2)
-            .flat_map(|n| [text(&format!("m{n}"), "x"), text(&format!("n{n}"), "y")])
-            .collect();
+        let whole: Vec<SessionEvent> =
+            (0..found.len() / 2).flat_map(|n| [text(&format!("m{n}"), "x"), text(&format!("n{n}"), "y")]).collect();
         assert_eq!(found, whole, "in order, and no batch by halves");
     }
 }
@@ -346,7 +344,8 @@ async fn plugins_keep_values_apart_and_notice_each_other_s_writes() {
     }
     set(&mine, "aXb", "", None).await.unwrap();
     set(&mine, "b", "", None).await.unwrap();
-    for (prefix, keys) in [("", vec!["a%_", "aXb", "b"]), ("a", vec!["a%_", "aXb"]), ("a%", vec!["a%_"]), ("c", vec![])] {
+    for (prefix, keys) in [("", vec!["a%_", "aXb", "b"]), ("a", vec!["a%_", "aXb"]), ("a%", vec!["a%_"]), ("c", vec![])]
+    {
         let listed = store.kv_list_keys(mine.clone(), prefix.into()).await.unwrap();
         assert_eq!(listed, keys, "{prefix}");
     }
@@ -359,8 +358,7 @@ async fn plugins_keep_values_apart_and_notice_each_other_s_writes() {
 async fn a_quota_is_kept_and_room_can_be_made() {
     let place = place();
     let store = SqliteStore::new(&place.file);
-    let space =
-        KvSpace { plugin: PluginId::new("aar:tasks").unwrap(), scope: KvScope::Session, owner: "s".to_owned() };
+    let space = KvSpace { plugin: PluginId::new("aar:tasks").unwrap(), scope: KvScope::Session, owner: "s".to_owned() };
     let set = |key: &str, bytes: usize, quota| store.kv_set(space.clone(), key.to_owned(), vec![0; bytes], None, quota);
     assert_eq!(set("k", 135, 200).await, Ok(KvWrite::Written(1)), "exactly full");
     assert_eq!(set("k", 136, 200).await, Ok(KvWrite::OverQuota(200)));

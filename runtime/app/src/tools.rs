@@ -1,0 +1,122 @@
+//! The runtime's own tools: reading, writing and searching the session's files.
+//!
+//! One file per tool. All go through the [`Workspace`] port with the permit of their call; none opens a path by itself,
+//! so an editor's buffers can stand in for the disk. Their specs are shared by all sessions. Knows nothing about policy
+//! or about who asks. Tested as tables against a real folder.
+
+mod change;
+mod edit_file;
+mod find_files;
+mod grep;
+mod list_directory;
+mod near_miss;
+mod output;
+mod read_file;
+mod write_file;
+
+use std::sync::Arc;
+
+use acp_runtime_agent::capability::{Roots, ToolName, WorkspacePath};
+use acp_runtime_agent::model::{InputSchema, ToolKind, ToolSpec};
+use acp_runtime_agent::tool::{Tool, ToolError};
+use acp_runtime_agent::transcript::Location;
+use acp_runtime_agent::workspace::Workspace;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
+use tokio_util::sync::CancellationToken;
+
+/// The tools for the files of one session.
+pub fn native_tools(workspace: Arc<dyn Workspace>, roots: Roots) -> Vec<Arc<dyn Tool>> {
+    let files = Files { workspace, roots };
+    vec![
+        Arc::new(read_file::ReadFile(files.clone())),
+        Arc::new(write_file::WriteFile(files.clone())),
+        Arc::new(edit_file::EditFile(files.clone())),
+        Arc::new(list_directory::ListDirectory(files.clone())),
+        Arc::new(find_files::FindFiles(files.clone())),
+        Arc::new(grep::Grep(files)),
+    ]
+}
+
+/// What every tool for files holds.
+#[derive(Clone)]
+struct Files {
+    workspace: Arc<dyn Workspace>,
+    roots: Roots,
+}
+
+impl Files {
+    fn location(&self, path: &WorkspacePath, line: Option<u32>) -> Location {
+        Location { path: self.roots.display(path), line }
+    }
+
+    /// A title such as ``Read `src/main.rs` `` and where that is; a path that cannot be read is shown as it was written.
+    fn titled(&self, verb: &str, path: &str) -> (String, Vec<Location>) {
+        match self.roots.resolve(path) {
+            Ok(path) => (title(verb, &self.roots.spell(&path)), vec![self.location(&path, None)]),
+            Err(_) => (title(verb, path), Vec::new()),
+        }
+    }
+}
+
+/// What is done, and to what: one line, whatever the model wrote.
+fn title(verb: &str, object: &str) -> String {
+    const MOST: usize = 120;
+    let plain = |c: char| if c.is_control() || c == '`' { ' ' } else { c };
+    let mut shown: String = object.chars().take(MOST).map(plain).collect();
+    if object.chars().nth(MOST).is_some() {
+        shown.push('…');
+    }
+    format!("{verb} `{shown}`")
+}
+
+/// Where a tool looks when it is not told.
+fn everywhere() -> String {
+    ".".to_owned()
+}
+
+/// The spec of a tool whose arguments are `A`: its doc comments are what the model reads of them.
+#[expect(clippy::expect_used, reason = "the names are constants, and a test asks for each")]
+fn spec<A: JsonSchema>(name: &str, title: &str, kind: ToolKind, description: &str) -> Arc<ToolSpec> {
+    // Only words that every provider understands: number formats and null defaults are not among them.
+    let plain = |schema: &mut Schema| {
+        schema.remove("format");
+        if schema.get("default").is_some_and(serde_json::Value::is_null) {
+            schema.remove("default");
+        }
+    };
+    let mut settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(plain));
+    settings.meta_schema = None;
+    settings.inline_subschemas = true;
+    let mut schema = settings.into_generator().into_root_schema_for::<A>();
+    for internal in ["title", "description"] {
+        schema.remove(internal);
+    }
+    Arc::new(ToolSpec {
+        name: ToolName::new(name).expect("a valid tool name"),
+        title: title.to_owned(),
+        description: description.to_owned(),
+        input: InputSchema::new(schema.to_value()),
+        kind,
+    })
+}
+
+/// Gives up at once when the call is cancelled.
+async fn unless_cancelled<T, E>(
+    cancel: &CancellationToken,
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, ToolError>
+where
+    ToolError: From<E>,
+{
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(ToolError::to_model("cancelled", "the call was cancelled")),
+        done = work => Ok(done?),
+    }
+}
+
+#[cfg(test)]
+#[path = "tools/tests.rs"]
+mod tests;

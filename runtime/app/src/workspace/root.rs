@@ -1,0 +1,96 @@
+//! The folders of sessions, opened once and held.
+//!
+//! Two sessions in one folder share one handle, recognised by device and inode and not by spelling. A folder that is
+//! renamed or replaced later stays the one that was opened.
+
+use std::io;
+use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError, Weak},
+};
+
+use std::sync::Arc;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+/// Why a folder cannot be a root of a session.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RootError {
+    /// Not absolute.
+    #[error("`{0}` is not an absolute path: give the full path of a folder")]
+    Relative(String),
+    /// Nothing is there.
+    #[error("`{0}` does not exist: give the path of an existing folder")]
+    NotFound(String),
+    /// Something else is there.
+    #[error("`{0}` is not a folder")]
+    NotAFolder(String),
+    /// The system refused.
+    #[error("`{path}` cannot be opened: {reason}")]
+    System {
+        /// The path.
+        path: String,
+        /// Such as `Permission denied`.
+        reason: String,
+    },
+}
+
+/// A root that was opened.
+#[derive(Debug, Clone)]
+pub struct OpenRoot {
+    /// What all access goes through.
+    pub handle: Arc<Dir>,
+    /// Absolute, without links.
+    pub canonical: PathBuf,
+}
+
+/// All roots of this process.
+#[derive(Debug, Default)]
+pub struct RootRegistry {
+    #[cfg(unix)]
+    open: Mutex<HashMap<(u64, u64), Weak<Dir>>>,
+}
+
+impl RootRegistry {
+    /// Opens the folder at the absolute `path`, or finds it open already.
+    pub fn open(&self, path: &Path) -> Result<OpenRoot, RootError> {
+        let shown = || path.display().to_string();
+        if !path.is_absolute() {
+            return Err(RootError::Relative(shown()));
+        }
+        let failure = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => RootError::NotFound(shown()),
+            io::ErrorKind::NotADirectory => RootError::NotAFolder(shown()),
+            _ => RootError::System { path: shown(), reason: super::reason(&error) },
+        };
+        let handle = Dir::open_ambient_dir(path, ambient_authority()).map_err(failure)?;
+        // Only a second spelling to recognise on input; what is reached is decided by the handle.
+        let canonical = path.canonicalize().map_err(failure)?;
+        let handle = self.share(handle).map_err(failure)?;
+        Ok(OpenRoot { handle, canonical })
+    }
+
+    #[cfg(unix)]
+    fn share(&self, new: Dir) -> io::Result<Arc<Dir>> {
+        use cap_std::fs::MetadataExt;
+        let metadata = new.dir_metadata()?;
+        let identity = (metadata.dev(), metadata.ino());
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(held) = open.get(&identity).and_then(Weak::upgrade) {
+            return Ok(held);
+        }
+        open.retain(|_, held| held.strong_count() > 0);
+        let new = Arc::new(new);
+        open.insert(identity, Arc::downgrade(&new));
+        Ok(new)
+    }
+
+    #[cfg(not(unix))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "folders have no cheap identity here")]
+    fn share(&self, new: Dir) -> io::Result<Arc<Dir>> {
+        Ok(Arc::new(new))
+    }
+}
