@@ -1,4 +1,4 @@
-//! Sessions, plugins' values and remembered answers in one SQLite file.
+//! Sessions, plugins' values and remembered answers in one `SQLite` file.
 //!
 //! Constructing a [`SqliteStore`] costs nothing: the file is opened by the first piece of work. One thread writes, and
 //! commits all that waits for it together; another one reads beside it. What was answered survives the death of the
@@ -52,7 +52,7 @@ impl SqliteStore {
 
     /// Forgets the sessions that had no event for `days` days and says how many; 0 keeps all for ever.
     pub async fn retain(&self, days: u32) -> Result<usize, StoreError> {
-        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        const DAY: Duration = Duration::from_hours(24);
         let Some(limit) = SystemTime::now().checked_sub(DAY * days).filter(|_| days > 0) else { return Ok(0) };
         self.0.writer.submit(move |db| journal::delete_before(db, limit)).await
     }

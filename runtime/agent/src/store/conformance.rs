@@ -2,7 +2,7 @@
 //!
 //! [`check`] runs every rule against a fresh store and panics with the rule that was broken.
 
-#![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a suite for tests: a broken rule is a panic")]
+#![expect(clippy::unwrap_used, reason = "a suite for tests: a broken rule is a panic")]
 
 use std::time::{Duration, SystemTime};
 

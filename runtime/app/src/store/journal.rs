@@ -22,7 +22,7 @@ const COLUMNS: &str = "id, cwd, additional, title, updated, key";
 
 /// Makes a session known; one that is known already stays as it is.
 pub(super) fn insert(db: &Connection, record: &SessionRecord) -> Result<(), Fault> {
-    let additional = serde_json::to_string(&record.additional).map_err(unserializable)?;
+    let additional = serde_json::to_string(&record.additional).map_err(|error| unserializable(&error))?;
     db.prepare_cached(
         "INSERT INTO session (id, cwd, additional, title, updated) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT (id) DO NOTHING",
@@ -51,7 +51,7 @@ pub(super) fn append(db: &Connection, session: &SessionId, events: &[SessionEven
         .ok_or_else(|| Fault::Unwritable(format!("it knows no session `{session}`; it may have been deleted")))?;
     let mut insert = db.prepare_cached("INSERT INTO event (session, place, format, body) VALUES (?1, ?2, ?3, ?4)")?;
     for (place, row) in (end - count..).zip(&rows) {
-        let body = serde_json::to_string(row).map_err(unserializable)?;
+        let body = serde_json::to_string(row).map_err(|error| unserializable(&error))?;
         insert.execute(params![key, place, event::FORMAT, body])?;
     }
     Ok(())
@@ -194,6 +194,6 @@ pub(super) fn micros(time: SystemTime) -> i64 {
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
-fn unserializable(error: serde_json::Error) -> Fault {
+fn unserializable(error: &serde_json::Error) -> Fault {
     Fault::Unwritable(format!("not expressible as JSON: {error}"))
 }

@@ -84,7 +84,7 @@ const STEPS: &[&str] = &["
 /// Why work on the database failed, before the file's name is added.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// SQLite's own words.
+    /// The database's own words.
     Sqlite(rusqlite::Error),
     /// The system or the caller's data did not let it be written.
     Unwritable(String),
@@ -199,7 +199,7 @@ fn migrate(db: &mut Connection) -> Result<(), Fault> {
     Ok(transaction.commit()?)
 }
 
-/// SQLite gives the files beside it (`-wal`, `-shm`) the mode of this one.
+/// The files beside it (`-wal`, `-shm`) get the mode of this one.
 fn make_private_file(path: &Path) -> io::Result<()> {
     if path.exists() {
         return Ok(());

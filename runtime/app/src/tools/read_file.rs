@@ -60,12 +60,12 @@ impl Tool for ReadFile {
 
     fn present(&self, arguments: &ToolArguments) -> Presentation {
         let Ok(arguments) = arguments.read::<Arguments>() else { return Presentation::default() };
-        let (mut title, mut locations) = self.0.titled("Read", &arguments.path);
-        match (arguments.start_line, arguments.end_line) {
-            (0, 0) => {}
-            (start, 0) => title.push_str(&format!(" from line {start}")),
-            (start, end) => title.push_str(&format!(" (lines {}-{end})", start.max(1))),
-        }
+        let (title, mut locations) = self.0.titled("Read", &arguments.path);
+        let title = match (arguments.start_line, arguments.end_line) {
+            (0, 0) => title,
+            (start, 0) => format!("{title} from line {start}"),
+            (start, end) => format!("{title} (lines {}-{end})", start.max(1)),
+        };
         if let Some(location) = locations.first_mut() {
             location.line = Some(arguments.start_line).filter(|line| *line > 0);
         }

@@ -105,6 +105,41 @@ fn schemas_are_strict_plain_and_shared() {
     check(
         &schema,
         &expect![[r#"
+            {
+              "type": "object",
+              "additionalProperties": false,
+              "properties": {
+                "pattern": {
+                  "type": "string",
+                  "description": "The regular expression, in the syntax of Rust's `regex`: no look-around, no back-references."
+                },
+                "path": {
+                  "type": "string",
+                  "description": "The file or folder to look in: absolute, or relative to the session's first folder.",
+                  "default": "."
+                },
+                "include": {
+                  "type": "string",
+                  "description": "Only files whose path matches this glob, relative to `path`: `*.rs`, `src/**/*.ts`.",
+                  "default": ""
+                },
+                "ignore_case": {
+                  "type": "boolean",
+                  "description": "Whether capital and small letters are alike.",
+                  "default": false
+                },
+                "max_results": {
+                  "type": "integer",
+                  "default": 100,
+                  "minimum": 1,
+                  "maximum": 1000,
+                  "description": "At most so many lines."
+                }
+              },
+              "required": [
+                "pattern"
+              ]
+            }
         "#]],
     );
 }
@@ -280,6 +315,20 @@ async fn edit_file_helps_where_it_cannot_edit() {
     check(
         &said,
         &expect![[r#"
+            Error [invalid-args]: `old_string` is empty: to write a whole file use write_file
+            Error [invalid-args]: `old_string` and `new_string` are the same: nothing would change
+            Error [invalid-args]: `old_string` is in `main.rs` 2 times, at lines 1, 6: give lines around it until it is unique, or set `replace_all`
+            Error [invalid-args]: `old_string` is in `many` 30 times, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …: give lines around it until it is unique, or set `replace_all`
+            Error [not-found]: `old_string` is not in `main.rs`: these lines differ from it in white space only
+                 2	    let total = add(1, 2);
+                 3	    println!("{total}");
+            Error [not-found]: `old_string` is not in `main.rs`: the nearest lines are
+                 2	    let total = add(1, 2);
+            Error [not-found]: `old_string` is not in `main.rs`: leave out the line numbers and tabs that read_file puts before each line
+            Error [not-found]: `old_string` is not in `main.rs`: nothing in the file is like it; read the file again
+            Error [not-found]: `old_string` is not in `main.rs`: nothing in the file is like it; read the file again
+            Error [not-found]: `gone.rs` does not exist
+
         "#]],
     );
 }

@@ -84,13 +84,13 @@ fn replace(
     mode: Option<Permissions>,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    let (temporary, mut file) = create_beside(folder)?;
+    let (temporary, mut new) = create_beside(folder)?;
     let finish = || {
-        fill(&mut file)?;
+        fill(&mut new)?;
         if let Some(mode) = mode {
-            file.set_permissions(mode)?;
+            new.set_permissions(mode)?;
         }
-        file.sync_all()?;
+        new.sync_all()?;
         folder.rename(&temporary, folder, name)
     };
     finish().inspect_err(|_| {
