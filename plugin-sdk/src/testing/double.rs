@@ -1,0 +1,134 @@
+//! What the double holds, and what a test may set and see.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+use serde_json::Value;
+
+use crate::bindings::imports::host as wire;
+use crate::kv::Scope;
+
+thread_local! {
+    static STATE: RefCell<State> = RefCell::new(State::default());
+}
+
+/// Everything that one thread's double holds.
+pub(super) struct State {
+    pub(super) kv: BTreeMap<(String, String), wire::kv::Entry>,
+    pub(super) rival: Option<(String, String, Vec<u8>)>,
+    pub(super) files: Option<BTreeMap<String, String>>,
+    pub(super) roots: Vec<wire::workspace::Root>,
+    pub(super) settings: Value,
+    pub(super) cancelled: bool,
+    pub(super) seen: Seen,
+}
+
+/// What the plugin told the host.
+#[derive(Default)]
+pub(super) struct Seen {
+    pub(super) log: Vec<(String, String)>,
+    pub(super) progress: Vec<(Option<f64>, String)>,
+    pub(super) plan: Vec<(String, String)>,
+    pub(super) changed: Vec<String>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        let root = wire::workspace::Root {
+            path: "/workspace".to_owned(),
+            name: "workspace".to_owned(),
+            extra: Vec::new(),
+        };
+        Self {
+            kv: BTreeMap::new(),
+            rival: None,
+            files: Some(BTreeMap::new()),
+            roots: vec![root],
+            settings: Value::Object(serde_json::Map::new()),
+            cancelled: false,
+            seen: Seen::default(),
+        }
+    }
+}
+
+pub(super) fn with<R>(act: impl FnOnce(&mut State) -> R) -> R {
+    STATE.with_borrow_mut(act)
+}
+
+/// This thread's double.
+#[derive(Debug)]
+pub struct Host {
+    /// It acts on the thread that made it.
+    thread: PhantomData<*const ()>,
+}
+
+impl Host {
+    /// Empties this thread's double: one root `/workspace` without files, no settings, nothing kept.
+    pub fn fresh() -> Self {
+        with(|state| *state = State::default());
+        Self { thread: PhantomData }
+    }
+
+    /// Puts a text file into the workspace.
+    pub fn put_file(&self, path: &str, text: &str) {
+        let path = super::imports::workspace::normalized(path).unwrap_or_else(|_| path.to_owned());
+        with(|state| state.files.get_or_insert_default().insert(path, text.to_owned()));
+    }
+
+    /// The text of a file in the workspace.
+    pub fn file(&self, path: &str) -> Option<String> {
+        let path = super::imports::workspace::normalized(path).ok()?;
+        with(|state| state.files.as_ref()?.get(&path).cloned())
+    }
+
+    /// Refuses every access to files of the workspace from now on, as the host does without a grant.
+    pub fn deny_files(&self) {
+        with(|state| state.files = None);
+    }
+
+    /// The session's folders, each a path that `std::fs` understands and a name.
+    pub fn set_roots<'a>(&self, roots: impl IntoIterator<Item = (&'a str, &'a str)>) {
+        let root = |(path, name): (&str, &str)| wire::workspace::Root {
+            path: path.to_owned(),
+            name: name.to_owned(),
+            extra: Vec::new(),
+        };
+        with(|state| state.roots = roots.into_iter().map(root).collect());
+    }
+
+    /// What [`settings::get`](crate::settings::get) reads.
+    pub fn set_settings(&self, settings: Value) {
+        with(|state| state.settings = settings);
+    }
+
+    /// Cancels the call, so that the plugin sees it at its next look.
+    pub fn cancel(&self) {
+        with(|state| state.cancelled = true);
+    }
+
+    /// Lets another call write that value just before the plugin's next write to `kv`.
+    pub fn rival_write(&self, scope: Scope, key: &str, value: &[u8]) {
+        with(|state| state.rival = Some((scope.as_str().to_owned(), key.to_owned(), value.to_vec())));
+    }
+
+    /// The log: level and message.
+    pub fn log(&self) -> Vec<(String, String)> {
+        with(|state| state.seen.log.clone())
+    }
+
+    /// The progress that was shown: fraction and message.
+    pub fn progress(&self) -> Vec<(Option<f64>, String)> {
+        with(|state| state.seen.progress.clone())
+    }
+
+    /// The plan as it stands: status and content of each line.
+    pub fn plan(&self) -> Vec<(String, String)> {
+        with(|state| state.seen.plan.clone())
+    }
+
+    /// The panels that were said to have changed, in order.
+    pub fn changed_panels(&self) -> Vec<String> {
+        with(|state| state.seen.changed.clone())
+    }
+}
