@@ -156,12 +156,7 @@ impl From<wire::Error> for Error {
 
 impl From<Error> for wire::Error {
     fn from(error: Error) -> Self {
-        Self {
-            kind: error.kind.as_str().to_owned(),
-            message: error.message,
-            retry: error.retry,
-            extra: Vec::new(),
-        }
+        Self { kind: error.kind.as_str().to_owned(), message: error.message, retry: error.retry, extra: Vec::new() }
     }
 }
 

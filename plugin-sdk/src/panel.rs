@@ -196,11 +196,7 @@ pub struct Action {
 
 impl Action {
     /// An action for nodes of those kinds. It counts as one that changes something, until [`reads`](Self::reads).
-    pub fn new<'a>(
-        id: impl Into<String>,
-        label: impl Into<String>,
-        kinds: impl IntoIterator<Item = &'a str>,
-    ) -> Self {
+    pub fn new<'a>(id: impl Into<String>, label: impl Into<String>, kinds: impl IntoIterator<Item = &'a str>) -> Self {
         Self {
             id: id.into(),
             label: label.into(),

@@ -130,8 +130,9 @@ impl<T: Serialize + DeserializeOwned> Cell<T> {
 
     fn load(&self) -> Result<(Option<T>, u64)> {
         let Some(entry) = get(self.scope, self.key)? else { return Ok((None, 0)) };
-        let value = serde_json::from_slice(&entry.value)
-            .map_err(|error| Error::internal(format_args!("what is kept under `{}` cannot be read: {error}", self.key)))?;
+        let value = serde_json::from_slice(&entry.value).map_err(|error| {
+            Error::internal(format_args!("what is kept under `{}` cannot be read: {error}", self.key))
+        })?;
         Ok((Some(value), entry.version))
     }
 }

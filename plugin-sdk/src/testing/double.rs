@@ -35,11 +35,8 @@ pub(super) struct Seen {
 
 impl Default for State {
     fn default() -> Self {
-        let root = wire::workspace::Root {
-            path: "/workspace".to_owned(),
-            name: "workspace".to_owned(),
-            extra: Vec::new(),
-        };
+        let root =
+            wire::workspace::Root { path: "/workspace".to_owned(), name: "workspace".to_owned(), extra: Vec::new() };
         Self {
             kv: BTreeMap::new(),
             rival: None,

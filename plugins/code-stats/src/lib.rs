@@ -1,21 +1,19 @@
-//! x
-use schemars::JsonSchema;
-use acp_plugin::{Call, Outcome, Result, Tool};
+//! `code-stats`: how large a project is, by language and by file.
+//!
+//! A tool for the model and a panel for people. Reads files through `std::fs` below the session's roots and writes
+//! nothing. Tested natively on folders made for the test, with the SDK's double as the host.
 
-#[derive(serde::Deserialize, JsonSchema)]
-struct Greet {
-    /// Whom to greet.
-    name: String,
+mod count;
+mod languages;
+mod panel;
+mod report;
+mod survey;
+mod tool;
+
+pub use crate::panel::CodeStatsPanel;
+pub use crate::tool::CodeStats;
+
+acp_plugin::export! {
+    tools: [CodeStats],
+    panels: [CodeStatsPanel],
 }
-
-impl Tool for Greet {
-    const NAME: &str = "greet";
-    const DESCRIPTION: &str = "Greets somebody by name.";
-
-    fn run(self, _call: &Call) -> Result<Outcome> {
-        let n = ignore::WalkBuilder::new(&self.name).build().count();
-        Ok(format!("Hello, {}!", n).into())
-    }
-}
-
-acp_plugin::export! { tools: [Greet] }

@@ -1,0 +1,181 @@
+//! Walks the project's folders and counts every source file in them, within limits.
+//!
+//! What `.gitignore` and `.ignore` ignore is left out, and so are `.git` and links. Single-threaded: a plugin has no
+//! threads. Tested on folders that are made for the test.
+#![expect(clippy::disallowed_methods, reason = "reads the project through the folders that the host opened for it")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use acp_plugin::workspace::Root;
+use acp_plugin::{Error, Result, progress};
+use ignore::{DirEntry, WalkBuilder};
+
+use crate::count::{self, Lines};
+use crate::languages;
+
+/// Where a survey stops.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// So many source files.
+    pub(crate) files: usize,
+    /// Larger files are skipped; in bytes.
+    pub(crate) file_size: u64,
+    /// So long.
+    pub(crate) time: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { files: 20_000, file_size: 1024 * 1024, time: Duration::from_secs(20) }
+    }
+}
+
+/// How many files lie between two looks at progress and cancellation.
+const STEP: usize = 250;
+
+/// One counted file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileCount {
+    /// As the plugin sees it: `/workspace/src/lib.rs`.
+    pub(crate) path: PathBuf,
+    /// Relative to its root, behind the root's name where there are several roots.
+    pub(crate) label: String,
+    /// The language's name.
+    pub(crate) language: &'static str,
+    /// Its lines.
+    pub(crate) lines: Lines,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    /// Every counted file, largest first.
+    pub(crate) files: Vec<FileCount>,
+    /// Files that were larger than the bound.
+    pub(crate) too_large: usize,
+    /// Files that could not be read.
+    pub(crate) unreadable: usize,
+    /// Why it stopped before the end.
+    pub(crate) cut: Option<Cut>,
+}
+
+/// A bound that was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// There are more files.
+    Files(usize),
+    /// There was no more time.
+    Time(Duration),
+}
+
+impl Survey {
+    /// The lines of each language with the number of its files, most code first.
+    pub(crate) fn languages(&self) -> Vec<(&'static str, usize, Lines)> {
+        let mut sums: BTreeMap<&'static str, (usize, Lines)> = BTreeMap::new();
+        for file in &self.files {
+            let (files, lines) = sums.entry(file.language).or_default();
+            *files += 1;
+            *lines += file.lines;
+        }
+        let mut sums: Vec<_> = sums.into_iter().map(|(name, (files, lines))| (name, files, lines)).collect();
+        sums.sort_by_key(|(_, _, lines)| std::cmp::Reverse((lines.code, lines.total())));
+        sums
+    }
+
+    /// The lines of all files.
+    pub(crate) fn total(&self) -> Lines {
+        let mut total = Lines::default();
+        for file in &self.files {
+            total += file.lines;
+        }
+        total
+    }
+}
+
+/// Counts below `path`, a path as the plugin sees it or relative to the first root; without one, all roots.
+pub(crate) fn survey(roots: &[Root], path: Option<&str>, bounds: &Bounds) -> Result<Survey> {
+    let started = Instant::now();
+    let mut survey = Survey::default();
+    for (start, root) in starts(roots, path)? {
+        if survey.cut.is_some() {
+            break;
+        }
+        let prefix = if roots.len() > 1 { format!("{}/", root.name) } else { String::new() };
+        for entry in walk(&start) {
+            let Ok(entry) = entry else {
+                survey.unreadable += 1;
+                continue;
+            };
+            if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+                continue;
+            }
+            let Some(language) = languages::of_path(entry.path()) else { continue };
+            if survey.files.len() == bounds.files {
+                survey.cut = Some(Cut::Files(bounds.files));
+                break;
+            }
+            if survey.files.len() % STEP == STEP - 1 {
+                progress::check()?;
+                progress::emit(None, &format!("{} files counted", survey.files.len() + 1));
+                if started.elapsed() > bounds.time {
+                    survey.cut = Some(Cut::Time(bounds.time));
+                    break;
+                }
+            }
+            match read(&entry, bounds.file_size) {
+                Ok(Some(text)) => survey.files.push(FileCount {
+                    label: format!("{prefix}{}", label(entry.path(), &root.path)),
+                    path: entry.into_path(),
+                    language: language.name,
+                    lines: count::lines(&text, language.syntax),
+                }),
+                Ok(None) => survey.too_large += 1,
+                Err(_) => survey.unreadable += 1,
+            }
+        }
+    }
+    survey.files.sort_by_key(|file| std::cmp::Reverse(file.lines.total()));
+    Ok(survey)
+}
+
+/// Where to begin, with the root that each lies in.
+fn starts<'a>(roots: &'a [Root], path: Option<&str>) -> Result<Vec<(PathBuf, &'a Root)>> {
+    let Some(path) = path.filter(|path| !matches!(*path, "" | "." | "/")) else {
+        return Ok(roots.iter().map(|root| (PathBuf::from(&root.path), root)).collect());
+    };
+    if Path::new(path).components().any(|part| part == Component::ParentDir) {
+        return Err(Error::invalid_args(format_args!("`{path}` leads out of the project: leave out the `..`")));
+    }
+    let inside = roots.iter().find(|root| Path::new(path).starts_with(&root.path)).or(roots.first());
+    let root = inside.ok_or_else(|| Error::not_found("the session has no folder"))?;
+    let start = Path::new(&root.path).join(path);
+    if !start.starts_with(&root.path) || !start.try_exists()? {
+        let message = format_args!("`{path}` is not in the project: give a path relative to its folder, as `src`");
+        return Err(Error::not_found(message));
+    }
+    Ok(vec![(start, root)])
+}
+
+fn walk(start: &Path) -> ignore::Walk {
+    WalkBuilder::new(start)
+        .hidden(false)
+        .parents(false)
+        .git_global(false)
+        .require_git(false)
+        .sort_by_file_name(std::ffi::OsStr::cmp)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .build()
+}
+
+/// The file's bytes; none where it is too large.
+fn read(entry: &DirEntry, most: u64) -> std::io::Result<Option<Vec<u8>>> {
+    let metadata = entry.metadata().map_err(std::io::Error::other)?;
+    if metadata.len() > most { Ok(None) } else { fs::read(entry.path()).map(Some) }
+}
+
+fn label(path: &Path, root: &str) -> String {
+    path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned()
+}
