@@ -1,1 +1,44 @@
-fn main() {}
+//! `cargo xtask`: the project's own chores, with their set-up, on a fresh machine as well.
+//!
+//! One module for each subcommand. Depends on next to nothing, so that it compiles in seconds.
+
+mod plugins;
+mod process;
+mod toolchain;
+mod workspace;
+
+use std::process::ExitCode;
+
+use crate::workspace::Workspace;
+
+/// What every chore answers. The error is shown as it is.
+type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  plugins   build every plugin in plugins/ and put it beside the release binary
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            process::say(&format!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[&str]) -> Result<()> {
+    match arguments {
+        ["plugins"] => plugins::build(&Workspace::find()?).map(|_| ()),
+        [] | ["help" | "--help" | "-h"] => {
+            process::say(USAGE);
+            Ok(())
+        }
+        other => Err(format!("`{}` is not a command\n\n{USAGE}", other.join(" ")).into()),
+    }
+}
