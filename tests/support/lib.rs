@@ -1,1 +1,21 @@
-//! stub
+//! What the scenarios stand on: doubles for the world around the real binary.
+//!
+//! [`Runtime`] is a machine for one test (own home, own project, the built binary). [`EditorDouble`] is an editor on
+//! the other end of its pipes: it prompts, answers permission requests, serves files, and checks every line that comes
+//! back through the [`Ledger`] and the [`Schemas`]. A scenario that breaks a rule of the wire fails, whatever else it
+//! was looking at. Nothing here knows how the runtime is built inside. Pure parts are tested beside their code, the
+//! rest by being used in `tests/it`.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a double that cannot go on fails its test, loudly")]
+#![expect(clippy::missing_panics_doc, reason = "every double panics on what a test must not pass over")]
+
+pub mod editor;
+pub mod ledger;
+pub mod runtime;
+pub mod schema;
+pub mod turn;
+
+pub use editor::{Answer, EditorDouble, EditorOptions, Permission};
+pub use ledger::{Ledger, Message, RpcError};
+pub use runtime::{Finished, Runtime};
+pub use schema::Schemas;
+pub use turn::{CallView, Turn};

@@ -1,0 +1,182 @@
+//! What an editor answers when the agent asks: permissions by the test's choice, files from open buffers or the disk.
+#![expect(clippy::disallowed_methods, reason = "an editor reads and writes the files of its project")]
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+/// A permission request as a person sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Permission {
+    /// Its session.
+    pub session: String,
+    /// The tool call that it is about.
+    pub call: Value,
+    /// The options, in order.
+    pub options: Vec<Value>,
+}
+
+impl Permission {
+    /// The line that a person reads.
+    pub fn title(&self) -> &str {
+        self.call["title"].as_str().unwrap_or_default()
+    }
+
+    /// The diff that is shown with it; null where there is none.
+    pub fn diff(&self) -> Value {
+        let content = self.call["content"].as_array().into_iter().flatten();
+        content.into_iter().find(|block| block["type"] == "diff").cloned().unwrap_or(Value::Null)
+    }
+}
+
+/// What the person does with a permission request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Picks the option of that kind, such as `allow_once`.
+    Pick(&'static str),
+    /// Lets it go.
+    Cancel,
+    /// Looks at it and does nothing, until the turn is cancelled.
+    Hold,
+}
+
+/// How an editor behaves.
+#[derive(Clone)]
+pub struct EditorOptions {
+    /// What it offers in `initialize`.
+    pub capabilities: Value,
+    /// How its person answers.
+    pub answer: Arc<dyn Fn(&Permission) -> Answer + Send + Sync>,
+    /// Unsaved text, by absolute path.
+    pub buffers: HashMap<String, String>,
+}
+
+impl Default for EditorOptions {
+    fn default() -> Self {
+        Self { capabilities: json!({}), answer: Arc::new(|_| Answer::Pick("allow_once")), buffers: HashMap::new() }
+    }
+}
+
+impl EditorOptions {
+    /// Offers to read and write files.
+    #[must_use]
+    pub fn with_files(mut self) -> Self {
+        self.capabilities["fs"] = json!({ "readTextFile": true, "writeTextFile": true });
+        self
+    }
+
+    /// Has a file open with unsaved text.
+    #[must_use]
+    pub fn with_buffer(mut self, path: &Path, text: &str) -> Self {
+        self.buffers.insert(path.display().to_string(), text.to_owned());
+        self
+    }
+
+    /// Answers every permission request by `answer`.
+    #[must_use]
+    pub fn answering(mut self, answer: impl Fn(&Permission) -> Answer + Send + Sync + 'static) -> Self {
+        self.answer = Arc::new(answer);
+        self
+    }
+}
+
+/// What the editor's person and files did on the agent's behalf.
+#[derive(Default)]
+pub(super) struct Desk {
+    pub(super) buffers: HashMap<String, String>,
+    pub(super) permissions: Vec<Permission>,
+    /// Method and path of every file call.
+    pub(super) file_calls: Vec<(String, String)>,
+    /// Requests that nobody has answered yet.
+    pub(super) held: Vec<Value>,
+}
+
+impl Desk {
+    /// The answer to one request: a whole `result` or `error` member; none if it is held.
+    pub(super) fn answer(
+        &mut self,
+        options: &EditorOptions,
+        id: &Value,
+        method: &str,
+        params: &Value,
+    ) -> Option<Value> {
+        match method {
+            "session/request_permission" => self.permit(options, id, params),
+            "fs/read_text_file" => Some(self.read(params)),
+            "fs/write_text_file" => Some(self.write(params)),
+            _ => Some(json!({ "error": { "code": -32601, "message": "Method not found" } })),
+        }
+    }
+
+    /// Gives up all held requests; answers their ids.
+    pub(super) fn release(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.held)
+    }
+
+    fn permit(&mut self, options: &EditorOptions, id: &Value, params: &Value) -> Option<Value> {
+        let permission = Permission {
+            session: params["sessionId"].as_str().unwrap_or_default().to_owned(),
+            call: params["toolCall"].clone(),
+            options: params["options"].as_array().cloned().unwrap_or_default(),
+        };
+        let answer = (options.answer)(&permission);
+        let option = |kind| permission.options.iter().find(|option| option["kind"] == kind).cloned();
+        let chosen = match answer {
+            Answer::Pick(kind) => Some(option(kind).unwrap_or_else(|| panic!("no `{kind}` in {permission:#?}"))),
+            Answer::Cancel | Answer::Hold => None,
+        };
+        self.permissions.push(permission);
+        match (answer, chosen) {
+            (Answer::Hold, _) => {
+                self.held.push(id.clone());
+                None
+            }
+            (_, Some(option)) => {
+                Some(json!({ "result": { "outcome": { "outcome": "selected", "optionId": option["optionId"] } } }))
+            }
+            (_, None) => Some(cancelled()),
+        }
+    }
+
+    fn read(&mut self, params: &Value) -> Value {
+        let path = self.note("fs/read_text_file", params);
+        let text = self.buffers.get(&path).cloned().map_or_else(|| fs::read_to_string(&path), Ok);
+        match text {
+            Ok(text) => {
+                let skip = params["line"].as_u64().map_or(0, |line| line.saturating_sub(1));
+                let limit = params["limit"].as_u64().unwrap_or(u64::MAX);
+                let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+                let lines = text.split_inclusive('\n').skip(count(skip)).take(count(limit));
+                json!({ "result": { "content": lines.collect::<String>() } })
+            }
+            Err(error) => {
+                json!({ "error": { "code": -32002, "message": format!("Resource not found: {error}"), "data": { "uri": path } } })
+            }
+        }
+    }
+
+    fn write(&mut self, params: &Value) -> Value {
+        let path = self.note("fs/write_text_file", params);
+        let text = params["content"].as_str().unwrap_or_default();
+        self.buffers.insert(path.clone(), text.to_owned());
+        let above = Path::new(&path).parent().map_or(Ok(()), fs::create_dir_all);
+        match above.and_then(|()| fs::write(&path, text)) {
+            Ok(()) => json!({ "result": {} }),
+            Err(error) => json!({ "error": { "code": -32603, "message": format!("cannot write: {error}") } }),
+        }
+    }
+
+    fn note(&mut self, method: &str, params: &Value) -> String {
+        let path = params["path"].as_str().unwrap_or_default().to_owned();
+        self.file_calls.push((method.to_owned(), path.clone()));
+        path
+    }
+}
+
+/// The answer to a permission request whose turn went away.
+pub(super) fn cancelled() -> Value {
+    json!({ "result": { "outcome": { "outcome": "cancelled" } } })
+}

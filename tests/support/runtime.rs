@@ -1,0 +1,204 @@
+//! A machine for one test: its own home, its own project folder, and the binary that was built.
+//!
+//! Nothing of the person's own configuration or environment gets in. Dropped, it takes everything with it.
+#![expect(clippy::disallowed_methods, reason = "tests lay out folders and start processes")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::editor::{EditorDouble, EditorOptions};
+
+/// How long a command may take before the test gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where one test runs the binary.
+pub struct Runtime {
+    place: TempDir,
+    environment: BTreeMap<String, String>,
+    arguments: Vec<String>,
+}
+
+/// What a command left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// The exit code; none if a signal ended it.
+    pub code: Option<i32>,
+    /// All of stdout.
+    pub stdout: String,
+    /// All of stderr.
+    pub stderr: String,
+}
+
+impl Default for Runtime {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Runtime {
+    /// An empty home, an empty project, no configuration.
+    pub fn new() -> Self {
+        let place = tempfile::Builder::new().prefix("acp-runtime-").tempdir().expect("a temporary folder");
+        let runtime = Self { place, environment: BTreeMap::new(), arguments: vec!["--acp".to_owned()] };
+        fs::create_dir(runtime.home()).expect("a folder for the home");
+        fs::create_dir(runtime.project()).expect("a folder for the project");
+        runtime
+    }
+
+    /// A runtime whose model plays `scenario`.
+    pub fn scripted(scenario: &str) -> Self {
+        let runtime = Self::new();
+        let script = runtime.place.path().join("scenario.toml");
+        fs::write(&script, scenario).expect("the scenario is written");
+        runtime.config(&format!("model = \"script:{}\"\n", script.display()))
+    }
+
+    /// Writes `config.toml`, after what is there.
+    #[must_use]
+    pub fn config(self, text: &str) -> Self {
+        let path = self.home().join("config.toml");
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        fs::write(path, before + text).expect("the configuration is written");
+        self
+    }
+
+    /// Writes a file of the project, with the folders above it.
+    #[must_use]
+    pub fn file(self, path: &str, text: &str) -> Self {
+        let path = self.project().join(path);
+        fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("its folder is made");
+        fs::write(path, text).expect("the file is written");
+        self
+    }
+
+    /// Sets a variable of the environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.environment.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// `ACP_RUNTIME_HOME`.
+    pub fn home(&self) -> PathBuf {
+        self.place.path().join("home")
+    }
+
+    /// The working directory, and the first root of sessions.
+    pub fn project(&self) -> PathBuf {
+        self.place.path().join("project")
+    }
+
+    /// A file of the project.
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.project().join(path)).unwrap_or_else(|error| panic!("`{path}` is not there: {error}"))
+    }
+
+    /// The binary with `arguments`, in the project, ready to start.
+    pub fn command<S: AsRef<std::ffi::OsStr>>(&self, arguments: &[S]) -> Command {
+        let mut command = Command::new(binary());
+        self.furnish(&mut command);
+        command.args(arguments);
+        command
+    }
+
+    /// Gives another program this runtime's environment and folder.
+    pub fn furnish(&self, command: &mut Command) {
+        command.current_dir(self.project()).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.place.path()).env("ACP_RUNTIME_HOME", self.home());
+        command.envs(&self.environment);
+    }
+
+    /// Runs the binary to its end.
+    pub fn run(&self, arguments: &[&str]) -> Finished {
+        finish(self.command(arguments))
+    }
+
+    /// An editor on a fresh process, initialized, that offers nothing and allows everything.
+    pub async fn editor(&self) -> EditorDouble {
+        self.editor_with(EditorOptions::default()).await
+    }
+
+    /// An editor on a fresh process, initialized.
+    pub async fn editor_with(&self, options: EditorOptions) -> EditorDouble {
+        let editor = self.spawn(options);
+        editor.initialize().await;
+        editor
+    }
+
+    /// An editor on a fresh process, to which nothing has been said yet.
+    pub fn spawn(&self, options: EditorOptions) -> EditorDouble {
+        EditorDouble::spawn(self.command(&self.arguments), self.project(), options)
+    }
+
+    /// Waits until no process of this runtime is left, and fails if one stays.
+    pub fn assert_no_process_left(&self) {
+        let deadline = Instant::now() + Duration::from_secs(2);
+        loop {
+            let left = processes_with(&format!("ACP_RUNTIME_HOME={}", self.home().display()));
+            if left.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "processes were left behind: {left:?}");
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Runs a command to its end, with nothing on stdin; fails the test if it takes longer than a minute.
+pub fn finish(mut command: Command) -> Finished {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    let pid = rustix::process::Pid::from_child(&child);
+    let (done, waiting) = std::sync::mpsc::channel();
+    let output = std::thread::spawn(move || {
+        let output = child.wait_with_output();
+        // The other side has given up when nobody listens.
+        let _ = done.send(());
+        output
+    });
+    if waiting.recv_timeout(PATIENCE).is_err() {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        panic!("{command:?} did not end");
+    }
+    let output = output.join().expect("no panic while waiting").expect("its output can be read");
+    Finished {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// The binary, which lies beside the folder that test programs are built into.
+pub fn binary() -> PathBuf {
+    let binary = build_folder().join("acp-runtime").with_extension(std::env::consts::EXE_EXTENSION);
+    assert!(binary.is_file(), "{} is not there: `cargo xtask test` builds it", binary.display());
+    binary
+}
+
+/// The folder of the build: `target/release`.
+pub fn build_folder() -> PathBuf {
+    let program = std::env::current_exe().expect("a test program knows its own path");
+    program.ancestors().nth(2).map(Path::to_path_buf).expect("test programs lie in `deps`")
+}
+
+/// The processes that have `entry` in their environment.
+fn processes_with(entry: &str) -> Vec<String> {
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    processes
+        .flatten()
+        .filter(|process| {
+            let environment = fs::read(process.path().join("environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|found| found == entry.as_bytes())
+        })
+        .map(|process| {
+            let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).replace('\0', " ")
+        })
+        .collect()
+}
