@@ -18,12 +18,13 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, watch};
 
 use crate::ledger::{Ledger, Message, RpcError};
+use crate::runtime::resident_bytes;
 use crate::turn::Turn;
 pub use desk::{Answer, EditorOptions, Permission};
 use desk::{Desk, cancelled};
 
 /// How long any one thing may take before the test gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A client on one process of an agent.
 pub struct EditorDouble {
@@ -168,8 +169,13 @@ impl EditorDouble {
 
     /// Waits for the answer to a request.
     pub async fn answer_to(&self, id: u64) -> Result<Value, RpcError> {
-        self.until(&format!("the answer to request {id}"), |heard| heard.answers.get_mut(&id.to_string())?.pop_front())
-            .await
+        self.answer_to_id(&json!(id)).await
+    }
+
+    /// Waits for the answer to a request with an id of any kind.
+    pub async fn answer_to_id(&self, id: &Value) -> Result<Value, RpcError> {
+        let id = id.to_string();
+        self.until(&format!("the answer to request {id}"), |heard| heard.answers.get_mut(&id)?.pop_front()).await
     }
 
     /// Sends a request and waits for its answer.
@@ -208,6 +214,14 @@ impl EditorDouble {
     /// Waits until one of the session's updates satisfies `wanted`.
     pub async fn until_update(&self, session: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         self.until(what, |heard| heard.updates.get(session)?.iter().find(|update| wanted(update)).cloned()).await
+    }
+
+    /// Waits until the session had so many updates in all.
+    pub async fn until_updates(&self, session: &str, count: usize) {
+        self.until(&format!("{count} updates"), |heard| {
+            (heard.updates.get(session).map_or(0, Vec::len) >= count).then_some(())
+        })
+        .await;
     }
 
     /// Waits until the person was asked so many times in all.
@@ -253,9 +267,9 @@ impl EditorDouble {
         self.shared.lock().stderr.clone()
     }
 
-    /// The process's id.
-    pub fn pid(&self) -> Pid {
-        self.pid
+    /// The memory that the process holds now, in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        resident_bytes(self.pid)
     }
 
     /// Stops or goes on reading what the agent writes.
@@ -293,15 +307,24 @@ impl EditorDouble {
 
     /// Waits for the process's end, and until all that it said was heard.
     pub async fn wait(&self) -> ExitStatus {
+        let status = self.wait_unread().await;
         self.until("the end of the agent's output", |heard| heard.ended.then_some(())).await;
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = lock(&self.process).try_wait().expect("a child can be waited for") {
-                return status;
+        status
+    }
+
+    /// Waits for the process's end and leaves unread what it said.
+    pub async fn wait_unread(&self) -> ExitStatus {
+        let end = async {
+            loop {
+                if let Some(status) = lock(&self.process).try_wait().expect("a child can be waited for") {
+                    return status;
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            assert!(Instant::now() < deadline, "the agent closed its output and stays");
-            tokio::task::yield_now().await;
-        }
+        };
+        tokio::time::timeout(PATIENCE, end)
+            .await
+            .unwrap_or_else(|_| panic!("the agent does not end: {}", self.stderr()))
     }
 
     async fn until<T>(&self, what: &str, mut look: impl FnMut(&mut Heard) -> Option<T>) -> T {
@@ -324,10 +347,8 @@ impl EditorDouble {
                 let _ = changed.changed().await;
             }
         };
-        match tokio::time::timeout(PATIENCE, search).await {
-            Ok(found) => found,
-            Err(_) => panic!("no {what} within {PATIENCE:?}: {}", self.stderr()),
-        }
+        let found = tokio::time::timeout(PATIENCE, search).await;
+        found.unwrap_or_else(|_| panic!("no {what} within {PATIENCE:?}: {}", self.stderr()))
     }
 
     fn write_message(&self, message: &Value) {

@@ -5,8 +5,9 @@
 //! back through the [`Ledger`] and the [`Schemas`]. A scenario that breaks a rule of the wire fails, whatever else it
 //! was looking at. Nothing here knows how the runtime is built inside. Pure parts are tested beside their code, the
 //! rest by being used in `tests/it`.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a double that cannot go on fails its test, loudly")]
+#![expect(clippy::expect_used, reason = "a double that cannot go on fails its test, loudly")]
 #![expect(clippy::missing_panics_doc, reason = "every double panics on what a test must not pass over")]
+#![expect(clippy::needless_pass_by_value, reason = "scenarios write `json!` where they call")]
 
 pub mod editor;
 pub mod ledger;

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::editor::{EditorDouble, EditorOptions};
 
 /// How long a command may take before the test gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Where one test runs the binary.
 pub struct Runtime {
@@ -145,7 +145,7 @@ impl Runtime {
                 return;
             }
             assert!(Instant::now() < deadline, "processes were left behind: {left:?}");
-            std::thread::yield_now();
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }
@@ -185,6 +185,13 @@ pub fn binary() -> PathBuf {
 pub fn build_folder() -> PathBuf {
     let program = std::env::current_exe().expect("a test program knows its own path");
     program.ancestors().nth(2).map(Path::to_path_buf).expect("test programs lie in `deps`")
+}
+
+/// The memory that a process holds now, in bytes.
+pub fn resident_bytes(process: rustix::process::Pid) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", process.as_raw_nonzero())).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+    line.trim().trim_end_matches(" kB").trim().parse::<u64>().expect("the process is running") * 1024
 }
 
 /// The processes that have `entry` in their environment.

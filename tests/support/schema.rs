@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use jsonschema::{Registry, Validator};
+use jsonschema::{Registry, RegistryBuilder, Validator};
 use serde_json::{Map, Value, json};
 
 /// Who serves a method.
@@ -67,7 +67,7 @@ fn compile(document: &Value) -> HashMap<(Side, Shape, String), Validator> {
     for definition in closed["$defs"].as_object_mut().into_iter().flat_map(Map::values_mut) {
         close_below(definition, definitions);
     }
-    let registry = Registry::new().add(HOME, closed).and_then(|registry| registry.prepare()).expect("a valid schema");
+    let registry = Registry::new().add(HOME, closed).and_then(RegistryBuilder::prepare).expect("a valid schema");
     let mut validators = HashMap::new();
     for (name, definition) in definitions {
         let Some(key) = key(name, definition) else { continue };
@@ -84,9 +84,8 @@ fn key(name: &str, definition: &Value) -> Option<(Side, Shape, String)> {
         .into_iter()
         .find_map(|(shape, ending)| name.ends_with(ending).then_some(shape))?;
     let side = match definition.get("x-side")?.as_str()? {
-        "client" => Side::Client,
-        // `$/cancel_request` is served by both; what we check is what a client receives.
-        "protocol" => Side::Client,
+        // `$/cancel_request` is the protocol's own and served by both; what is checked is what a client receives.
+        "client" | "protocol" => Side::Client,
         _ => Side::Agent,
     };
     Some((side, shape, method))

@@ -1,0 +1,155 @@
+//! The command line as people and scripts see it: exit code, stdout, stderr.
+
+use acp_runtime_tests::{Finished, Runtime};
+use expect_test::{Expect, expect};
+
+/// The whole outcome as text, with the test's own folders named.
+fn outcome(runtime: &Runtime, arguments: &[&str]) -> String {
+    let Finished { code, stdout, stderr } = runtime.run(arguments);
+    let code = code.map_or("signal".to_owned(), |code| code.to_string());
+    format!("exit {code}\n--- stdout\n{stdout}--- stderr\n{stderr}")
+        .replace(&runtime.home().display().to_string(), "HOME")
+        .replace(&runtime.project().display().to_string(), "PROJECT")
+}
+
+fn check(runtime: &Runtime, arguments: &[&str], expected: &Expect) {
+    expected.assert_eq(&outcome(runtime, arguments));
+}
+
+#[test]
+fn help_and_version() {
+    let runtime = Runtime::new();
+    assert_eq!(runtime.run(&["--version"]).stdout, concat!("acp-runtime ", env!("CARGO_PKG_VERSION"), "\n"));
+    let help = runtime.run(&["--help"]);
+    assert_eq!(help.code, Some(0));
+    for command in ["--acp", "run", "session", "plugin", "config", "doctor"] {
+        assert!(help.stdout.contains(command), "`{command}` is not in {}", help.stdout);
+    }
+}
+
+#[test]
+fn what_is_typed_wrong_is_exit_code_2() {
+    for arguments in [&["--no-such-flag"][..], &["no-such-command"], &["run"], &["plugin", "install"]] {
+        let finished = Runtime::new().run(arguments);
+        assert_eq!(finished.code, Some(2), "{arguments:?}: {}", finished.stderr);
+        assert!(finished.stderr.starts_with("error: ") && finished.stdout.is_empty(), "{arguments:?}: {finished:?}");
+    }
+}
+
+#[test]
+fn run_prints_statistics_without_configuration_and_key() {
+    let runtime = Runtime::new().file("src/main.rs", "fn main() {}\n");
+    let finished = runtime.run(&["run", "/call code-stats {}"]);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert!(finished.stdout.contains("Rust"), "{}", finished.stdout);
+}
+
+#[test]
+fn run_without_a_person_refuses_what_would_be_asked() {
+    let scenario = r#"
+        quiet = true
+        [[reply]]
+        steps = [{ call = { tool = "write_file", arguments = { path = "a.txt", content = "x" } } }]
+        [[reply]]
+        when = "tool-succeeded"
+        steps = [{ text = "Written." }]
+        [[reply]]
+        when = "tool-failed"
+        steps = [{ text = "Refused." }]
+    "#;
+    let runtime = Runtime::scripted(scenario);
+    let refused = runtime.run(&["run", "Write"]);
+    assert!(refused.stdout.contains("Refused."), "{refused:?}");
+    assert!(!runtime.project().join("a.txt").exists());
+    let denied = runtime.run(&["run", "--allow", "write", "--deny", "write", "Write"]);
+    assert!(denied.stdout.contains("Refused."), "deny wins: {denied:?}");
+    let allowed = runtime.run(&["run", "--allow", "write", "Write"]);
+    assert!(allowed.stdout.contains("Written."), "{allowed:?}");
+    assert_eq!(runtime.read("a.txt"), "x");
+}
+
+#[test]
+fn a_failed_model_is_exit_code_1() {
+    let scenario =
+        "quiet = true\n[[reply]]\nsteps = [{ error = { kind = \"auth\", message = \"the key is wrong\" } }]\n";
+    let runtime = Runtime::scripted(scenario);
+    let finished = runtime.run(&["run", "Hi"]);
+    assert_eq!(finished.code, Some(1));
+    assert!(finished.stderr.contains("error: ") && finished.stderr.contains("the key is wrong"), "{}", finished.stderr);
+}
+
+#[test]
+fn broken_configuration_names_the_key_and_the_place() {
+    for (text, named) in [
+        ("modell = \"none\"\n", "modell"),
+        ("model = 5\n", "model"),
+        ("model = \"script:/no/such/file.toml\"\n", "/no/such/file.toml"),
+        ("model = \n", "line 1"),
+    ] {
+        let runtime = Runtime::new().config(text);
+        let finished = runtime.run(&["run", "Hi"]);
+        assert_eq!(finished.code, Some(1), "{text}: {finished:?}");
+        assert!(
+            finished.stderr.contains("error: ") && finished.stderr.contains("hint: "),
+            "{text}: {}",
+            finished.stderr
+        );
+        assert!(finished.stderr.contains(named), "{text}: {}", finished.stderr);
+        assert_eq!(finished.stdout, "", "{text}");
+    }
+}
+
+#[test]
+fn paths_are_below_the_home_that_was_given() {
+    let runtime = Runtime::new();
+    let finished = runtime.run(&["config", "path"]);
+    assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
+    assert!(finished.stdout.starts_with(&runtime.home().display().to_string()), "{}", finished.stdout);
+}
+
+#[test]
+fn a_broken_plugin_is_refused_with_a_reason() {
+    let runtime = Runtime::new().file("broken.wasm", "this is no component");
+    for plugin in ["broken.wasm", "no-such-folder"] {
+        let finished = runtime.run(&["plugin", "install", plugin]);
+        assert_eq!(finished.code, Some(1), "{plugin}: {finished:?}");
+        assert!(finished.stderr.contains("error: ") && finished.stderr.contains("hint: "), "{}", finished.stderr);
+        assert!(finished.stderr.contains(plugin), "{}", finished.stderr);
+    }
+}
+
+#[test]
+fn nothing_yet() {
+    let runtime = Runtime::new();
+    check(
+        &runtime,
+        &["session", "list", "--json"],
+        &expect![[r"
+        exit 0
+        --- stdout
+        []
+        --- stderr
+    "]],
+    );
+    check(
+        &runtime,
+        &["session", "show", "no-such"],
+        &expect![[r"
+        exit 1
+        --- stdout
+        --- stderr
+        error: unknown session `no-such`
+        hint: see `acp-runtime session list`
+    "]],
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_home_that_cannot_be_written_is_an_error_and_not_a_loss() {
+    let runtime = Runtime::new().file("in-the-way", "a file");
+    let runtime = runtime.env("ACP_RUNTIME_HOME", "/proc/no-such-home");
+    let finished = runtime.run(&["run", "/help"]);
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    assert!(finished.stderr.contains("error: ") && finished.stderr.contains("hint: "), "{}", finished.stderr);
+}

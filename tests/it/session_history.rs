@@ -1,0 +1,141 @@
+//! Sessions that outlive their process: list, load with a full replay, close.
+
+use std::collections::HashSet;
+
+use acp_runtime_tests::Runtime;
+use serde_json::{Value, json};
+
+const WORK: &str = r#"
+quiet = true
+repeat = true
+[[reply]]
+steps = [
+  { thought = "Let me see." },
+  { text = "Looking. " },
+  { call = { tool = "read_file", arguments = { path = "a.txt" } } },
+]
+[[reply]]
+steps = [{ text = "It says hi." }, { usage = { input = 10, output = 3, window = 8000 } }]
+"#;
+
+fn work() -> Runtime {
+    Runtime::scripted(WORK).file("a.txt", "hi\n")
+}
+
+#[tokio::test]
+async fn a_loaded_session_shows_all_that_was_shown() {
+    let runtime = work();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let lived = editor.prompt(&session, "Read a.txt").await;
+    editor.set_mode(&session, "plan").await;
+    editor.close().await;
+
+    let editor = runtime.editor().await;
+    let replay = editor.load_session(&session).await;
+    assert_eq!(replay.said("user_message_chunk"), "Read a.txt");
+    assert_eq!(replay.text(), lived.text());
+    assert_eq!(replay.said("agent_thought_chunk"), lived.said("agent_thought_chunk"));
+    let (before, after) = (lived.call(), replay.call());
+    assert_eq!((before.id.as_str(), before.status(), before.text()), (after.id.as_str(), after.status(), after.text()));
+    let messages = |updates: &[Value]| -> HashSet<String> {
+        updates.iter().filter_map(|update| Some(update["messageId"].as_str()?.to_owned())).collect()
+    };
+    assert!(messages(&lived.updates).is_subset(&messages(&replay.updates)), "message ids stay the same");
+
+    // The conversation goes on, and a second load has both turns.
+    editor.set_mode(&session, "review").await;
+    assert_eq!(editor.prompt(&session, "Once more").await.stop, "end_turn");
+    let again = editor.load_session(&session).await;
+    assert_eq!(again.said("user_message_chunk"), "Read a.txtOnce more");
+    assert_eq!(again.calls().len(), 2);
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn the_mode_is_kept() {
+    let runtime = work();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    editor.prompt(&session, "Read").await;
+    editor.set_mode(&session, "plan").await;
+    editor.close().await;
+    let editor = runtime.editor().await;
+    let params = json!({ "sessionId": session, "cwd": runtime.project(), "mcpServers": [] });
+    assert_eq!(editor.call("session/load", params).await["modes"]["currentModeId"], "plan");
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn sessions_are_listed_page_by_page() {
+    let runtime = work();
+    let editor = runtime.editor().await;
+    let mut prompted = HashSet::new();
+    for number in 0..55 {
+        let session = editor.new_session().await;
+        editor.prompt(&session, &format!("/help {number}")).await;
+        prompted.insert(session);
+    }
+    let mut listed = HashSet::new();
+    let mut cursor = Value::Null;
+    loop {
+        let mut params = json!({ "cwd": runtime.project() });
+        if !cursor.is_null() {
+            params["cursor"] = cursor;
+        }
+        let page = editor.call("session/list", params).await;
+        for session in page["sessions"].as_array().unwrap() {
+            assert_eq!(session["cwd"], json!(runtime.project()));
+            assert!(session["title"].as_str().is_some_and(|title| title.starts_with("/help")), "{session}");
+            assert!(session["updatedAt"].as_str().is_some_and(|at| at.ends_with('Z')), "{session}");
+            assert!(listed.insert(session["sessionId"].as_str().unwrap().to_owned()), "listed twice: {session}");
+        }
+        cursor = page["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    assert_eq!(listed, prompted);
+    let elsewhere = editor.call("session/list", json!({ "cwd": "/nowhere" })).await;
+    assert_eq!(elsewhere["sessions"], json!([]));
+    let broken = editor.request("session/list", json!({ "cursor": "no such cursor" })).await.unwrap_err();
+    assert_eq!(broken.code, -32602);
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a_closed_session_is_gone_until_it_is_loaded() {
+    let editor = work().editor().await;
+    let session = editor.new_session().await;
+    editor.prompt(&session, "Read").await;
+    let running = editor.begin_prompt(&session, "Once more");
+    editor.call("session/close", json!({ "sessionId": session })).await;
+    let stopped = editor.turn(running).await;
+    assert!(
+        stopped.as_ref().map_or(true, |turn| ["cancelled", "end_turn"].contains(&turn.stop.as_str())),
+        "{stopped:?}"
+    );
+    for method in ["session/close", "session/prompt"] {
+        let params = json!({ "sessionId": session, "prompt": [] });
+        let error = editor.request(method, params).await.unwrap_err();
+        assert_eq!((error.code, &error.data["sessionId"]), (-32002, &json!(session)), "{method}");
+    }
+    assert!(!editor.load_session(&session).await.calls().is_empty(), "what was said is kept");
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_loaded_is_refused_before_anything_is_shown() {
+    let runtime = work();
+    let editor = runtime.editor().await;
+    let load = |session: &str, cwd: Value| json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
+    let unknown = editor.request("session/load", load("no-such", json!(runtime.project()))).await.unwrap_err();
+    assert_eq!((unknown.code, &unknown.data["sessionId"]), (-32002, &json!("no-such")));
+    let session = editor.new_session().await;
+    editor.prompt(&session, "Read").await;
+    let relative = editor.request("session/load", load(&session, json!("project"))).await.unwrap_err();
+    assert_eq!(relative.code, -32602);
+    let missing = editor.request("session/load", load(&session, json!("/no/such/folder"))).await.unwrap_err();
+    assert_eq!(missing.code, -32602);
+    editor.close().await;
+}
