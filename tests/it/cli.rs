@@ -80,21 +80,16 @@ fn a_failed_model_is_exit_code_1() {
 
 #[test]
 fn broken_configuration_names_the_key_and_the_place() {
-    for (text, named) in [
-        ("modell = \"none\"\n", "modell"),
-        ("model = 5\n", "model"),
-        ("model = \"script:/no/such/file.toml\"\n", "/no/such/file.toml"),
-        ("model = \n", "line 1"),
+    for (text, code, named) in [
+        ("modell = \"none\"\n", 2, "modell"),
+        ("model = 5\n", 2, "model"),
+        ("model = \n", 2, "config.toml:1:"),
+        ("model = \"script:/no/such/file.toml\"\n", 1, "/no/such/file.toml"),
     ] {
         let runtime = Runtime::new().config(text);
         let finished = runtime.run(&["run", "Hi"]);
-        assert_eq!(finished.code, Some(1), "{text}: {finished:?}");
-        assert!(
-            finished.stderr.contains("error: ") && finished.stderr.contains("hint: "),
-            "{text}: {}",
-            finished.stderr
-        );
-        assert!(finished.stderr.contains(named), "{text}: {}", finished.stderr);
+        assert_eq!(finished.code, Some(code), "{text}: {finished:?}");
+        assert!(finished.stderr.starts_with("error: ") && finished.stderr.contains(named), "{text}: {finished:?}");
         assert_eq!(finished.stdout, "", "{text}");
     }
 }
@@ -127,7 +122,6 @@ fn nothing_yet() {
         &expect![[r"
         exit 0
         --- stdout
-        []
         --- stderr
     "]],
     );
@@ -135,7 +129,7 @@ fn nothing_yet() {
         &runtime,
         &["session", "show", "no-such"],
         &expect![[r"
-        exit 1
+        exit 2
         --- stdout
         --- stderr
         error: unknown session `no-such`

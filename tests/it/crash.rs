@@ -9,13 +9,13 @@ use serde_json::Value;
 /// A turn with a bit of everything, long enough to be killed in.
 fn scenario() -> String {
     let round = |round: usize| {
-        let words: String =
-            (0..8).map(|word| format!("{{ text = \"round {round} word {word}. \" }}, {{ delay_ms = 1 }},")).collect();
+        let word = |word: usize| format!("{{ text = \"round {round} word {word}. \" }}, {{ delay_ms = 1 }}");
+        let words = (0..8).map(word).collect::<Vec<_>>().join(", ");
         format!(
             r#"
             [[reply]]
             steps = [
-              {words}
+              {words},
               {{ thought = "Hm." }},
               {{ usage = {{ input = 5, output = 5, window = 8000 }} }},
               {{ call = {{ tool = "read_file", arguments = {{ path = "a.txt" }} }} }},

@@ -2,8 +2,13 @@
 //!
 //! One module for each subcommand. Depends on next to nothing, so that it compiles in seconds.
 
+mod agent;
+mod bench;
+mod demo;
+mod foreign;
 mod plugins;
 mod process;
+mod test;
 mod toolchain;
 mod workspace;
 
@@ -17,7 +22,11 @@ type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
+  demo      build everything and play a session in the terminal
+  test      build everything and run the tests; with --slow only the slow ones, with --require-all (or with CI in the
+            environment) what cannot be set up is an error and not skipped
   plugins   build every plugin in plugins/ and put it beside the release binary
+  bench     build everything and print what it costs
 ";
 
 fn main() -> ExitCode {
@@ -34,7 +43,10 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[&str]) -> Result<()> {
     match arguments {
+        ["demo"] => demo::run(&Workspace::find()?),
+        ["test", options @ ..] => test::run(&Workspace::find()?, &test::Options::read(options)?),
         ["plugins"] => plugins::build(&Workspace::find()?).map(|_| ()),
+        ["bench"] => bench::run(&Workspace::find()?),
         [] | ["help" | "--help" | "-h"] => {
             process::say(USAGE);
             Ok(())

