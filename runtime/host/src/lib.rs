@@ -1,1 +1,37 @@
-//! stub
+//! WASM plugins: packages, sandbox, bindings. The only crate that names wasmtime.
+//!
+//! A plugin is a WebAssembly component that exports tools, panels or commands. It gets nothing but what the gate of the
+//! running session allows, and every call has limits. Knows no wire format, no model and no disk layout of the
+//! application; sessions, storage and files are ports. A room (module) uses only rooms listed before it:
+//!
+//! | room | what it decides |
+//! |---|---|
+//! | `plain` | text of others, made harmless to show |
+//! | [`limits`] | how much a plugin may use |
+//! | [`manifest`] | what a plugin says of itself |
+//! | [`package`] | plugin files, and the folder of installed ones |
+//! | `engine` | the one wasmtime engine, its clock and its cache of compiled code |
+//! | [`scope`] | what a session lends to its plugins, and the folders that guests see |
+//! | [`kv`] | a plugin's own storage: the port and the quotas |
+//! | `state` | what one store holds |
+//! | `imports` | what guests can ask the host for, one file for each interface |
+//! | `bindings` | the generated types, and what guests export |
+//! | `instance` | one call: an instance, its deadline and its end |
+//! | [`plugin_host`] | plugins as tools, panels and commands of a session |
+//! | [`build`] | from a component and a `plugin.toml` to a plugin |
+//! | [`install`] | what must hold before a plugin is kept |
+
+mod bindings;
+pub mod build;
+mod engine;
+mod imports;
+pub mod install;
+mod instance;
+pub mod kv;
+pub mod limits;
+pub mod manifest;
+pub mod package;
+mod plain;
+pub mod plugin_host;
+pub mod scope;
+mod state;

@@ -1,0 +1,139 @@
+//! The generated types of the WIT packages, and what guests export.
+//!
+//! Each version of the interfaces has one room here that turns its types into the runtime's own; nothing outside sees a
+//! generated type. A component may export any of the interfaces: each is looked up by itself. Tested by the guests in
+//! `tests/it`.
+
+mod tree;
+mod v0_1;
+
+use acp_runtime_agent::panel::{PanelActing, PanelView};
+use acp_runtime_agent::transcript::ToolOutcome;
+use wasmtime::component::{InstancePre, Linker};
+
+use crate::manifest::Inventory;
+use crate::state::PluginState;
+
+/// What was done in the guest's own words, or why not.
+#[derive(Debug)]
+pub(crate) enum GuestError {
+    /// The guest answered with an error.
+    Said {
+        /// `std:not-found` and so on, or the guest's own.
+        kind: String,
+        /// A sentence.
+        message: String,
+    },
+    /// The component has no such interface.
+    Missing(&'static str),
+    /// What the guest answered is not acceptable.
+    Refused(String),
+    /// What the guest answered is more than it may.
+    TooMuch(String),
+    /// The guest trapped, or the engine stopped it.
+    Stopped(wasmtime::Error),
+}
+
+/// The circumstances of a tool call, for the guest.
+#[derive(Debug)]
+pub(crate) struct CallContext {
+    pub(crate) call: String,
+    pub(crate) session: String,
+}
+
+/// A running instance, of whatever version of the interfaces.
+pub(crate) struct Guest(v0_1::Guest);
+
+/// What a compiled component exports, looked up once.
+pub(crate) struct Exports(v0_1::Exports);
+
+/// Puts everything that guests may import into the linker.
+pub(crate) fn link(linker: &mut Linker<PluginState>) -> wasmtime::Result<()> {
+    wasmtime_wasi::p2::add_to_linker_async(linker)?;
+    refuse_links(linker)?;
+    v0_1::link(linker)
+}
+
+/// Guests cannot make links: one that leads out would wait there for somebody who may follow it.
+fn refuse_links(linker: &mut Linker<PluginState>) -> wasmtime::Result<()> {
+    use wasmtime::component::Resource;
+    use wasmtime_wasi::p2::bindings::filesystem::types::{Descriptor, ErrorCode, PathFlags};
+    type Refusal = Result<(), ErrorCode>;
+
+    linker.allow_shadowing(true);
+    let mut files = linker.instance("wasi:filesystem/types@0.2.12")?;
+    files.func_wrap("[method]descriptor.symlink-at", |_, _: (Resource<Descriptor>, String, String)| {
+        Ok((Refusal::Err(ErrorCode::NotPermitted),))
+    })?;
+    files.func_wrap(
+        "[method]descriptor.link-at",
+        |_, _: (Resource<Descriptor>, PathFlags, String, Resource<Descriptor>, String)| {
+            Ok((Refusal::Err(ErrorCode::NotPermitted),))
+        },
+    )?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+impl Exports {
+    pub(crate) fn of(component: &InstancePre<PluginState>) -> Self {
+        Self(v0_1::Exports::of(component))
+    }
+
+    /// Whether there is any interface that this version knows.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Guest {
+    pub(crate) fn new(store: wasmtime::Store<PluginState>, instance: wasmtime::component::Instance) -> Self {
+        Self(v0_1::Guest::new(store, instance))
+    }
+
+    pub(crate) fn state(&mut self) -> &mut PluginState {
+        self.0.state()
+    }
+
+    pub(crate) fn store(&mut self) -> &mut wasmtime::Store<PluginState> {
+        self.0.store()
+    }
+
+    /// Everything that the guest says that it offers; not yet checked.
+    pub(crate) async fn inventory(&mut self, exports: &Exports) -> Result<Inventory, GuestError> {
+        self.0.inventory(&exports.0).await
+    }
+
+    pub(crate) async fn call(
+        &mut self,
+        exports: &Exports,
+        tool: &str,
+        arguments: &String,
+        context: CallContext,
+    ) -> Result<ToolOutcome, GuestError> {
+        self.0.call(&exports.0, tool, arguments, context).await
+    }
+
+    pub(crate) async fn snapshot(&mut self, exports: &Exports, panel: &str) -> Result<PanelView, GuestError> {
+        self.0.snapshot(&exports.0, panel).await
+    }
+
+    pub(crate) async fn act(
+        &mut self,
+        exports: &Exports,
+        panel: &str,
+        acting: PanelActing,
+    ) -> Result<Option<String>, GuestError> {
+        self.0.act(&exports.0, panel, acting).await
+    }
+
+    /// The text for the person, and the prompt for the model where there is one.
+    pub(crate) async fn run(
+        &mut self,
+        exports: &Exports,
+        command: &str,
+        arguments: &str,
+    ) -> Result<(String, Option<String>), GuestError> {
+        self.0.run(&exports.0, command, arguments).await
+    }
+}

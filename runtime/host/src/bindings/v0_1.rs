@@ -1,0 +1,369 @@
+//! Version 0.1 of the interfaces.
+
+use acp_runtime_agent::capability::PanelName;
+use acp_runtime_agent::event::CommandInfo;
+use acp_runtime_agent::panel::{PanelActing, PanelAction, PanelInfo, PanelNode, PanelView};
+use acp_runtime_agent::transcript::{Location, ToolContent, ToolOutcome};
+use acp_runtime_agent::workspace::EntryKind;
+use serde_json::Value;
+use wasmtime::Store;
+use wasmtime::component::{HasSelf, Instance, InstancePre, Linker};
+
+use self::generated::aar::host;
+use self::generated::aar::types::types;
+use self::generated::exports::aar::{command::command, panel::panel, tool::tool};
+use super::tree::{self, FlatNode};
+use super::{CallContext, GuestError};
+use crate::imports;
+use crate::manifest::{Inventory, ToolEntry};
+use crate::plain;
+use crate::state::{HostError, PluginState};
+
+#[expect(missing_docs, clippy::pedantic, unreachable_pub, reason = "written by wasmtime")]
+mod generated {
+    wasmtime::component::bindgen!({
+        path: [
+            "../../wit/types",
+            "../../wit/host",
+            "../../wit/tool",
+            "../../wit/panel",
+            "../../wit/command",
+            "../../wit/plugin",
+        ],
+        world: "aar:plugin/plugin",
+        imports: { default: async },
+        exports: { default: async },
+    });
+}
+
+pub(super) fn link(linker: &mut Linker<PluginState>) -> wasmtime::Result<()> {
+    type State = HasSelf<PluginState>;
+    host::log::add_to_linker::<_, State>(linker, |state| state)?;
+    host::progress::add_to_linker::<_, State>(linker, |state| state)?;
+    host::kv::add_to_linker::<_, State>(linker, |state| state)?;
+    host::workspace::add_to_linker::<_, State>(linker, |state| state)?;
+    host::plan::add_to_linker::<_, State>(linker, |state| state)?;
+    host::panel::add_to_linker::<_, State>(linker, |state| state)?;
+    host::settings::add_to_linker::<_, State>(linker, |state| state)?;
+    types::add_to_linker::<_, State>(linker, |state| state)
+}
+
+// What guests import.
+
+impl types::Host for PluginState {}
+
+impl From<HostError> for types::Error {
+    fn from(error: HostError) -> Self {
+        Self { kind: error.kind.to_owned(), message: error.message, retry: error.retry, extra: Vec::new() }
+    }
+}
+
+impl host::log::Host for PluginState {
+    async fn emit(&mut self, level: String, message: String) {
+        imports::log::emit(&self.call, &level, &message);
+    }
+}
+
+impl host::progress::Host for PluginState {
+    async fn emit(&mut self, fraction: Option<f64>, message: Option<String>) {
+        imports::progress::emit(&mut self.call, fraction, message.as_deref());
+    }
+
+    async fn cancelled(&mut self) -> bool {
+        imports::progress::cancelled(&self.call)
+    }
+}
+
+impl host::kv::Host for PluginState {
+    async fn get(&mut self, scope: String, key: String) -> Result<Option<host::kv::Entry>, types::Error> {
+        let entry = imports::kv::get(&mut self.call, &scope, &key).await?;
+        Ok(entry.map(|entry| host::kv::Entry { value: entry.value, version: entry.version, extra: Vec::new() }))
+    }
+
+    async fn set(
+        &mut self,
+        scope: String,
+        key: String,
+        value: Vec<u8>,
+        expected: Option<u64>,
+    ) -> Result<u64, types::Error> {
+        Ok(imports::kv::set(&mut self.call, &scope, &key, value, expected).await?)
+    }
+
+    async fn delete(&mut self, scope: String, key: String) -> Result<bool, types::Error> {
+        Ok(imports::kv::delete(&mut self.call, &scope, &key).await?)
+    }
+
+    async fn list_keys(&mut self, scope: String, prefix: String) -> Result<Vec<String>, types::Error> {
+        Ok(imports::kv::list_keys(&mut self.call, &scope, &prefix).await?)
+    }
+}
+
+impl host::workspace::Host for PluginState {
+    async fn roots(&mut self) -> Vec<host::workspace::Root> {
+        let roots = imports::workspace::roots(&mut self.call).into_iter();
+        roots.map(|(path, name)| host::workspace::Root { path, name, extra: Vec::new() }).collect()
+    }
+
+    async fn read_text(&mut self, path: String, line: Option<u32>, limit: Option<u32>) -> Result<String, types::Error> {
+        Ok(imports::workspace::read_text(&mut self.call, &path, line, limit).await?)
+    }
+
+    async fn write_text(&mut self, path: String, text: String) -> Result<(), types::Error> {
+        Ok(imports::workspace::write_text(&mut self.call, &path, &text).await?)
+    }
+
+    async fn list_directory(&mut self, path: String) -> Result<Vec<host::workspace::DirEntry>, types::Error> {
+        let entries = imports::workspace::list_directory(&mut self.call, &path).await?;
+        let entries = entries.into_iter().map(|entry| {
+            let kind = match entry.kind {
+                EntryKind::File => "file",
+                EntryKind::Directory => "directory",
+                EntryKind::Link => "link",
+                EntryKind::Other => "other",
+            };
+            host::workspace::DirEntry { name: entry.name, kind: kind.to_owned(), size: entry.size, extra: Vec::new() }
+        });
+        Ok(entries.collect())
+    }
+}
+
+impl host::plan::Host for PluginState {
+    async fn set(&mut self, entries: Vec<host::plan::Entry>) -> Result<(), types::Error> {
+        let entries = entries.into_iter().map(|entry| imports::plan::GuestEntry {
+            content: entry.content,
+            priority: entry.priority,
+            status: entry.status,
+        });
+        Ok(imports::plan::set(&mut self.call, &entries.collect::<Vec<_>>())?)
+    }
+}
+
+impl host::panel::Host for PluginState {
+    async fn changed(&mut self, panel: String) {
+        imports::panel::changed(&mut self.call, &panel);
+    }
+}
+
+impl host::settings::Host for PluginState {
+    async fn get(&mut self) -> String {
+        imports::settings::get(&self.call)
+    }
+}
+
+// What guests export.
+
+/// Which interfaces there are. A component may have any of them.
+pub(super) struct Exports {
+    tool: Option<tool::GuestIndices>,
+    panel: Option<panel::GuestIndices>,
+    command: Option<command::GuestIndices>,
+}
+
+impl Exports {
+    pub(super) fn of(component: &InstancePre<PluginState>) -> Self {
+        Self {
+            tool: tool::GuestIndices::new(component).ok(),
+            panel: panel::GuestIndices::new(component).ok(),
+            command: command::GuestIndices::new(component).ok(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.tool.is_none() && self.panel.is_none() && self.command.is_none()
+    }
+}
+
+pub(super) struct Guest {
+    store: Store<PluginState>,
+    instance: Instance,
+}
+
+impl Guest {
+    pub(super) fn new(store: Store<PluginState>, instance: Instance) -> Self {
+        Self { store, instance }
+    }
+
+    pub(super) fn state(&mut self) -> &mut PluginState {
+        self.store.data_mut()
+    }
+
+    pub(super) fn store(&mut self) -> &mut Store<PluginState> {
+        &mut self.store
+    }
+
+    pub(super) async fn inventory(&mut self, exports: &Exports) -> Result<Inventory, GuestError> {
+        let mut inventory = Inventory::default();
+        if let Some(indices) = &exports.tool {
+            let tools = indices.load(&mut self.store, &self.instance).map_err(GuestError::Stopped)?;
+            let tools = tools.call_list_tools(&mut self.store).await.map_err(GuestError::Stopped)?;
+            inventory.tools = tools.into_iter().map(tool_entry).collect::<Result<_, _>>()?;
+        }
+        if let Some(indices) = &exports.panel {
+            let panels = indices.load(&mut self.store, &self.instance).map_err(GuestError::Stopped)?;
+            let panels = panels.call_list_panels(&mut self.store).await.map_err(GuestError::Stopped)?;
+            inventory.panels = panels.into_iter().map(panel_info).collect::<Result<_, _>>()?;
+        }
+        if let Some(indices) = &exports.command {
+            let commands = indices.load(&mut self.store, &self.instance).map_err(GuestError::Stopped)?;
+            let commands = commands.call_list_commands(&mut self.store).await.map_err(GuestError::Stopped)?;
+            inventory.commands = commands.into_iter().map(command_info).collect();
+        }
+        Ok(inventory)
+    }
+
+    pub(super) async fn call(
+        &mut self,
+        exports: &Exports,
+        name: &str,
+        arguments: &String,
+        context: CallContext,
+    ) -> Result<ToolOutcome, GuestError> {
+        let indices = exports.tool.as_ref().ok_or(GuestError::Missing("aar:tool/tool"))?;
+        let tools = indices.load(&mut self.store, &self.instance).map_err(GuestError::Stopped)?;
+        let left = self.store.data().call.deadline.left();
+        let context = tool::CallContext {
+            call_id: context.call,
+            session_id: context.session,
+            deadline_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
+            extra: Vec::new(),
+        };
+        let answer = tools.call_call(&mut self.store, name, arguments, &context).await;
+        outcome(said(answer)?, self.most())
+    }
+
+    pub(super) async fn snapshot(&mut self, exports: &Exports, name: &str) -> Result<PanelView, GuestError> {
+        let indices = exports.panel.as_ref().ok_or(GuestError::Missing("aar:panel/panel"))?;
+        let panels = indices.load(&mut self.store, &self.instance).map_err(GuestError::Stopped)?;
+        let view = said(panels.call_snapshot(&mut self.store, name).await)?;
+        let flat = view.nodes.into_iter().map(|node| FlatNode {
+            parent: node.parent,
+            id: node.id,
+            label: node.label,
+            kind: node.kind,
+            style: node.style,
+            expanded: node.expanded,
+            data: node.data,
+        });
+        let root = tree::build(flat.collect(), &self.store.data().call.limits.panel)?;
+        Ok(PanelView { root, status: plain::line(&view.status, 120) })
+    }
+
+    pub(super) async fn act(
+        &mut self,
+        exports: &Exports,
+        name: &str,
+        acting: PanelActing,
+    ) -> Result<Option<String>, GuestError> {
+        let indices = exports.panel.as_ref().ok_or(GuestError::Missing("aar:panel/panel"))?;
+        let panels = indices.load(&mut self.store, &self.instance).map_err(GuestError::Stopped)?;
+        let arguments = Value::Object(acting.args).to_string();
+        let node = flat_node(acting.node);
+        let message = said(panels.call_act(&mut self.store, name, &acting.action, &node, &arguments).await)?;
+        fits(message.as_ref().map_or(0, String::len), self.most())?;
+        Ok(message.map(|text| plain::block(&text, text.len())))
+    }
+
+    pub(super) async fn run(
+        &mut self,
+        exports: &Exports,
+        name: &str,
+        arguments: &str,
+    ) -> Result<(String, Option<String>), GuestError> {
+        let indices = exports.command.as_ref().ok_or(GuestError::Missing("aar:command/command"))?;
+        let commands = indices.load(&mut self.store, &self.instance).map_err(GuestError::Stopped)?;
+        let reply = said(commands.call_run(&mut self.store, name, arguments).await)?;
+        fits(reply.text.len() + reply.prompt.as_ref().map_or(0, String::len), self.most())?;
+        Ok((plain::block(&reply.text, reply.text.len()), reply.prompt))
+    }
+
+    /// The most that an outcome may have, in bytes.
+    fn most(&self) -> usize {
+        self.store.data().call.limits.traffic.output
+    }
+}
+
+fn said<T>(answer: wasmtime::Result<Result<T, types::Error>>) -> Result<T, GuestError> {
+    match answer {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => {
+            Err(GuestError::Said { kind: plain::line(&error.kind, 80), message: plain::block(&error.message, 4096) })
+        }
+        Err(stopped) => Err(GuestError::Stopped(stopped)),
+    }
+}
+
+fn fits(size: usize, most: usize) -> Result<(), GuestError> {
+    if size <= most {
+        return Ok(());
+    }
+    Err(GuestError::TooMuch(format!("the answer has {size} bytes; at most {most}: ask for less")))
+}
+
+fn tool_entry(tool: tool::ToolDef) -> Result<ToolEntry, GuestError> {
+    let input_schema = serde_json::from_str(&tool.input_schema).map_err(|error| {
+        let name = plain::line(&tool.name, 80);
+        GuestError::Refused(format!("tool `{name}`: its input schema is not JSON: {error}"))
+    })?;
+    Ok(ToolEntry {
+        name: tool.name,
+        title: tool.title,
+        description: tool.description,
+        input_schema,
+        side_effects: tool.side_effects,
+    })
+}
+
+fn panel_info(panel: panel::PanelDef) -> Result<PanelInfo, GuestError> {
+    let actions = panel.actions.into_iter().map(|action| PanelAction {
+        id: action.id,
+        label: action.label,
+        key: action.key,
+        kinds: action.kinds,
+        destructive: action.destructive,
+        confirm: action.confirm,
+        inputs: action.inputs,
+        mutates: action.mutates,
+    });
+    let name = PanelName::new(&panel.name).map_err(|error| GuestError::Refused(error.to_string()))?;
+    Ok(PanelInfo { name, title: panel.title, actions: actions.collect() })
+}
+
+fn command_info(command: command::CommandDef) -> CommandInfo {
+    CommandInfo { name: command.name, description: command.description, hint: command.hint }
+}
+
+fn flat_node(node: PanelNode) -> panel::Node {
+    panel::Node {
+        id: node.id,
+        parent: None,
+        label: node.label,
+        kind: node.kind,
+        style: node.style,
+        expanded: node.expanded,
+        data: Value::Object(node.data).to_string(),
+        extra: Vec::new(),
+    }
+}
+
+fn outcome(outcome: tool::Outcome, most: usize) -> Result<ToolOutcome, GuestError> {
+    let pieces = outcome.content.iter().map(|piece| piece.text.as_ref().map_or(0, String::len));
+    fits(pieces.sum::<usize>() + outcome.structured.as_ref().map_or(0, String::len), most)?;
+    let structured = outcome.structured.as_deref().map(serde_json::from_str).transpose();
+    let locations = outcome.locations.into_iter().map(|place| Location { path: place.path, line: place.line });
+    Ok(ToolOutcome {
+        content: outcome.content.into_iter().map(content).collect(),
+        locations: locations.take(1000).collect(),
+        structured: structured
+            .map_err(|error| GuestError::Refused(format!("the structured outcome is not JSON: {error}")))?,
+    })
+}
+
+/// What clients and models are not shown is at least named.
+fn content(piece: types::Content) -> ToolContent {
+    let text = match (piece.text, piece.data) {
+        (Some(text), _) => text,
+        (None, data) => format!("[{}, {} bytes]", plain::line(&piece.mime, 80), data.map_or(0, |data| data.len())),
+    };
+    ToolContent::Text { text }
+}

@@ -1,0 +1,24 @@
+//! `aar:host/panel`: says that a panel of the plugin would now look different. Needs no right; the panels of others
+//! cannot be named.
+
+use acp_runtime_agent::event::SessionEvent;
+
+use crate::plain;
+use crate::state::Call;
+
+/// Tells the session. What comes too fast is told when the call ends.
+pub(crate) fn changed(call: &mut Call, panel: &str) {
+    let Ok(session) = call.session() else { return };
+    let own = session.panels.iter().find(|(name, _)| name == panel).map(|(_, name)| name.clone());
+    match own {
+        Some(panel) => {
+            if session.notices.changed(&panel) {
+                session.scope.events.emit(SessionEvent::PanelChanged { panel });
+            }
+        }
+        None => {
+            let text = format!("the plugin has no panel `{}`", plain::line(panel, 80));
+            call.log.line("warn", "panel", &text);
+        }
+    }
+}

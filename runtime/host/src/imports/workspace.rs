@@ -1,0 +1,66 @@
+//! `aar:host/workspace`: text files of the session's roots, through the editor where it offers that.
+
+use acp_runtime_agent::capability::{Effect, WorkspacePath};
+use acp_runtime_agent::workspace::Entry;
+
+use crate::plain;
+use crate::scope::guest_root;
+use crate::state::{Call, HostError};
+
+/// The roots: where the guest sees each, and the folder's own name.
+pub(crate) fn roots(call: &mut Call) -> Vec<(String, String)> {
+    let Ok(session) = call.session() else { return Vec::new() };
+    let named = session.scope.folders.names.iter().map(|root| {
+        let name = root.path.file_name().map(|name| name.to_string_lossy().into_owned());
+        (guest_root(root.id), name.unwrap_or_default())
+    });
+    named.collect()
+}
+
+/// A file's text, or `limit` lines of it from `line` (counted from 1).
+pub(crate) async fn read_text(
+    call: &mut Call,
+    path: &str,
+    line: Option<u32>,
+    limit: Option<u32>,
+) -> Result<String, HostError> {
+    let path = resolve(call, path)?;
+    let permit = call.authorize(vec![Effect::Read(path.scope())]).await?;
+    let text = call.session()?.scope.workspace.read(&permit, &path).await?;
+    let text = match (line, limit) {
+        (None, None) => text,
+        (line, limit) => {
+            let skipped = line.unwrap_or(1).saturating_sub(1) as usize;
+            let taken = limit.map_or(usize::MAX, |limit| limit as usize);
+            text.split_inclusive('\n').skip(skipped).take(taken).collect()
+        }
+    };
+    let most = call.limits.traffic.crossing;
+    if text.len() > most {
+        let size = text.len();
+        return Err(HostError::limit(format!("`{path}` has {size} bytes; at most {most} at once: read fewer lines")));
+    }
+    Ok(text)
+}
+
+/// Writes a whole file; makes the folders above it.
+pub(crate) async fn write_text(call: &mut Call, path: &str, text: &str) -> Result<(), HostError> {
+    let path = resolve(call, path)?;
+    let permit = call.authorize(vec![Effect::Write(path.scope())]).await?;
+    Ok(call.session()?.scope.workspace.write(&permit, &path, text).await?)
+}
+
+/// A folder's entries.
+pub(crate) async fn list_directory(call: &mut Call, path: &str) -> Result<Vec<Entry>, HostError> {
+    let path = resolve(call, path)?;
+    let permit = call.authorize(vec![Effect::Read(path.scope())]).await?;
+    Ok(call.session()?.scope.workspace.list(&permit, &path).await?)
+}
+
+fn resolve(call: &mut Call, path: &str) -> Result<WorkspacePath, HostError> {
+    let shown = plain::cut(path, 4096);
+    if shown.len() < path.len() {
+        return Err(HostError::invalid("the path has more than 4096 bytes"));
+    }
+    Ok(call.session()?.scope.folders.resolve(path)?)
+}

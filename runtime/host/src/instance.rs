@@ -1,0 +1,171 @@
+//! One call: an instance, its deadline and its end.
+//!
+//! By default a call has an instance of its own, which is gone afterwards. With `lifecycle = "session"` an instance is
+//! kept warm between the calls of a session. In both cases a trap, a deadline or a cancellation ends the instance for
+//! good: wasmtime never enters it again. Knows nothing about tools or panels. Tested by the hostile guests.
+
+mod failure;
+mod warm;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use wasmtime::component::{InstancePre, Linker};
+use wasmtime::{Store, UpdateDeadline};
+
+pub(crate) use self::failure::CallError;
+use self::warm::Kept;
+pub(crate) use self::warm::WarmSeat;
+use crate::bindings::{self, Exports, Guest, GuestError};
+use crate::engine::HostEngine;
+use crate::package::Digest;
+use crate::scope::Mount;
+use crate::state::{Call, PluginState};
+
+/// The engine, and all that guests may import.
+pub(crate) struct Sandbox {
+    engine: HostEngine,
+    linker: Linker<PluginState>,
+}
+
+/// A component that is ready to be instantiated.
+pub(crate) struct Compiled {
+    sandbox: Arc<Sandbox>,
+    component: InstancePre<PluginState>,
+    exports: Exports,
+}
+
+/// What is done with an instance.
+pub(crate) trait Work<T>:
+    for<'a> FnOnce(&'a mut Guest, &'a Exports) -> BoxFuture<'a, Result<T, GuestError>> + Send
+{
+}
+
+impl<T, F> Work<T> for F where
+    F: for<'a> FnOnce(&'a mut Guest, &'a Exports) -> BoxFuture<'a, Result<T, GuestError>> + Send
+{
+}
+
+impl Sandbox {
+    /// Starts the engine. Compiled code is kept in `cache`, where there is one.
+    pub(crate) fn new(cache: Option<PathBuf>) -> Result<Self, CallError> {
+        let engine = HostEngine::new(cache).map_err(|error| CallError::Unusable(error.to_string()))?;
+        let mut linker = Linker::new(engine.engine());
+        bindings::link(&mut linker).map_err(|error| CallError::Unusable(format!("{error:#}")))?;
+        Ok(Self { engine, linker })
+    }
+
+    /// Compiles, or loads from the cache, and links. Not for async threads.
+    pub(crate) fn compile(self: &Arc<Self>, bytes: &[u8], digest: Digest) -> Result<Compiled, CallError> {
+        let component = self.engine.component(bytes, digest).map_err(|error| {
+            CallError::Unusable(format!("the component cannot be compiled: {}", failure::told(&error)))
+        })?;
+        let component = self.linker.instantiate_pre(&component).map_err(|error| {
+            CallError::Unusable(format!(
+                "the component wants what this version does not offer: {} (acp-runtime {} offers `aar:host` 0.1.0 and \
+                 WASI 0.2)",
+                failure::told(&error),
+                env!("CARGO_PKG_VERSION"),
+            ))
+        })?;
+        let exports = Exports::of(&component);
+        if exports.is_empty() {
+            return Err(CallError::Unusable(
+                "the component exports none of `aar:tool/tool@0.1.0`, `aar:panel/panel@0.1.0` and \
+                 `aar:command/command@0.1.0`"
+                    .to_owned(),
+            ));
+        }
+        Ok(Compiled { sandbox: self.clone(), component, exports })
+    }
+}
+
+impl Compiled {
+    /// Does `work` in an instance of its own, until it is done, trapped, out of time or cancelled.
+    pub(crate) async fn run<T>(&self, call: Call, mounts: &[Mount], work: impl Work<T>) -> Result<T, CallError> {
+        self.run_once(call, mounts, None, work).await.map(|(value, _)| value)
+    }
+
+    /// Does `work` in the instance that `seat` keeps warm, or in a new one that it keeps then. Where another call sits
+    /// there, the work has an instance of its own.
+    pub(crate) async fn run_warm<T>(
+        &self,
+        call: Call,
+        mounts: &[Mount],
+        seat: &WarmSeat,
+        work: impl Work<T>,
+    ) -> Result<T, CallError> {
+        let Some(mut occupied) = seat.try_occupy() else {
+            return self.run(call, mounts, work).await;
+        };
+        // A right that was taken back since ends the instance that still has the folder.
+        let kept = occupied.take().filter(|kept| kept.mounts == mounts);
+        let idle = call.limits.time.idle;
+        let (value, kept) = self.run_once(call, mounts, kept, work).await?;
+        if !self.sandbox.engine.is_crowded() {
+            seat.keep(occupied, kept, idle);
+        }
+        Ok(value)
+    }
+
+    async fn run_once<T>(
+        &self,
+        call: Call,
+        mounts: &[Mount],
+        kept: Option<Kept>,
+        work: impl Work<T>,
+    ) -> Result<(T, Kept), CallError> {
+        let (deadline, cancel, limits) = (call.deadline.clone(), call.cancel.clone(), call.limits.clone());
+        let _running = self.sandbox.engine.clock().run();
+        let working = async {
+            let mut kept = match kept {
+                Some(kept) => kept.enter(call),
+                None => self.begin(call, mounts).await?,
+            };
+            kept.guest.store().set_epoch_deadline(1);
+            match work(&mut kept.guest, &self.exports).await {
+                Ok(value) => {
+                    kept.leave();
+                    Ok((value, kept))
+                }
+                Err(error) => Err(failure::of(error, kept.guest.state())),
+            }
+        };
+        let cancelled = async {
+            cancel.cancelled().await;
+            tokio::time::sleep(limits.time.grace).await;
+        };
+        tokio::select! {
+            biased;
+            done = working => if cancel.is_cancelled() { Err(CallError::Cancelled) } else { done },
+            () = cancelled => Err(CallError::Cancelled),
+            () = deadline.expired() => Err(CallError::TimedOut(format!("it took longer than {:?}", limits.time.wall))),
+        }
+    }
+
+    async fn begin(&self, call: Call, mounts: &[Mount]) -> Result<Kept, CallError> {
+        let slot = self.sandbox.engine.slot().await;
+        let crossing = call.limits.traffic.crossing;
+        let state = PluginState::new(call, mounts)
+            .map_err(|error| CallError::Unusable(format!("a folder cannot be opened for the plugin: {error}")))?;
+        let mut store = Store::new(self.sandbox.engine.engine(), state);
+        store.limiter(|state| &mut state.limiter);
+        store.set_hostcall_fuel(crossing);
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_callback(|mut store| {
+            let call = &mut store.data_mut().call;
+            Ok(match call.ticks.checked_sub(1) {
+                Some(left) => {
+                    call.ticks = left;
+                    UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now()))
+                }
+                None => UpdateDeadline::Interrupt,
+            })
+        });
+        match self.component.instantiate_async(&mut store).await {
+            Ok(instance) => Ok(Kept::new(Guest::new(store, instance), mounts.to_vec(), slot)),
+            Err(error) => Err(failure::of(GuestError::Stopped(error), store.data_mut())),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! How much a plugin may use: every limit with its default, its unit and its reason.
+//!
+//! Each field is read in exactly one place, named in its comment. Knows nothing about how a limit is kept; the hostile
+//! guests in `tests/it` try to break each one.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::manifest::AskedLimits;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// What a manifest may ask for as memory, in bytes. The upper end is also the size of the engine's memory slots.
+pub const MEMORY_RANGE: RangeInclusive<u64> = MIB..=1024 * MIB;
+/// What a manifest may ask for as wall time.
+pub const WALL_RANGE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(300);
+/// What a manifest may ask for as CPU time.
+pub const CPU_RANGE: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(60);
+
+/// The limits of one plugin.
+#[derive(Debug, Clone, Default)]
+pub struct Limits {
+    /// Memory and what else an instance is made of.
+    pub space: SpaceLimits,
+    /// Time.
+    pub time: TimeLimits,
+    /// What passes between guest and host.
+    pub traffic: TrafficLimits,
+    /// Own storage.
+    pub kv: KvLimits,
+    /// Panels.
+    pub panel: PanelLimits,
+}
+
+/// Memory and what else an instance is made of.
+#[derive(Debug, Clone)]
+pub struct SpaceLimits {
+    /// Bytes of linear memory, all memories together. Default 64 MiB, in [`MEMORY_RANGE`]. Read by the store's limiter.
+    pub memory: u64,
+    /// Linear memories. Default 4. Read by the store's limiter.
+    pub memories: usize,
+    /// Tables. Default 64. Read by the store's limiter.
+    pub tables: usize,
+    /// Elements of one table. Default 20,000. Read by the store's limiter.
+    pub table_elements: usize,
+    /// Core instances. Default 64, since a Python component has 14 modules. Read by the store's limiter.
+    pub instances: usize,
+    /// Open resources (files, streams). Default 4,096. Read where the store is made.
+    pub handles: usize,
+    /// Bytes of the component file. Default 64 MiB. Read where the file is read.
+    pub component: u64,
+}
+
+impl Default for SpaceLimits {
+    fn default() -> Self {
+        Self {
+            memory: 64 * MIB,
+            memories: 4,
+            tables: 64,
+            table_elements: 20_000,
+            instances: 64,
+            handles: 4096,
+            component: 64 * MIB,
+        }
+    }
+}
+
+/// Time.
+#[derive(Debug, Clone)]
+pub struct TimeLimits {
+    /// From a call's begin to its end, without the time that a person is asked. Default 60 s, in [`WALL_RANGE`]. Read
+    /// where a call begins.
+    pub wall: Duration,
+    /// During which the guest itself runs, in ticks of 10 ms. Default 10 s, in [`CPU_RANGE`]. Read where a call begins.
+    pub cpu: Duration,
+    /// Between a cancellation and the instance's end. Default 100 ms. Read where a call is cancelled.
+    pub grace: Duration,
+    /// For compiling at installation. Default 60 s. Read in `install`.
+    pub compile: Duration,
+    /// A warm store of `lifecycle = "session"` that is not used so long is dropped. Default 5 min. Read where it is
+    /// kept.
+    pub idle: Duration,
+    /// At most one progress line and one change of a panel in that time. Default 250 ms. Read where a call begins.
+    pub notice: Duration,
+}
+
+impl Default for TimeLimits {
+    fn default() -> Self {
+        Self {
+            wall: Duration::from_secs(60),
+            cpu: Duration::from_secs(10),
+            grace: Duration::from_millis(100),
+            compile: Duration::from_secs(60),
+            idle: Duration::from_secs(300),
+            notice: Duration::from_millis(250),
+        }
+    }
+}
+
+/// What passes between guest and host.
+#[derive(Debug, Clone)]
+pub struct TrafficLimits {
+    /// Bytes that one crossing from the guest to the host may copy. Default 16 MiB. Read where the store is made.
+    pub crossing: usize,
+    /// Bytes of one outcome or reply. Default 1 MiB. Read where outcomes are taken.
+    pub output: usize,
+    /// Lines of log in one call, stdout and stderr included. Default 1,000. Read by the call's log.
+    pub log_lines: u32,
+    /// Bytes of one line of log. Default 4 KiB. Read by the call's log.
+    pub log_line: usize,
+    /// Bytes of one request for random numbers. Default 64 KiB. Read where the store is made.
+    pub random: u64,
+    /// Entries of a plan. Default 200. Read by `plan.set`.
+    pub plan: usize,
+    /// Calls at the same time; further ones wait. Default 4. Read where the plugin is loaded.
+    pub calls: usize,
+}
+
+impl Default for TrafficLimits {
+    fn default() -> Self {
+        Self {
+            crossing: 16 << 20,
+            output: 1 << 20,
+            log_lines: 1000,
+            log_line: 4 << 10,
+            random: 64 * KIB,
+            plan: 200,
+            calls: 4,
+        }
+    }
+}
+
+/// Own storage.
+#[derive(Debug, Clone)]
+pub struct KvLimits {
+    /// Bytes of all keys and values of the plugin. Default 10 MiB. Read by `kv.set`.
+    pub total: u64,
+    /// Bytes of one value. Default 1 MiB. Read by `kv.set`.
+    pub value: usize,
+    /// Bytes of one key. Default 512. Read where a key is checked.
+    pub key: usize,
+}
+
+impl Default for KvLimits {
+    fn default() -> Self {
+        Self { total: 10 * MIB, value: 1 << 20, key: 512 }
+    }
+}
+
+/// Panels. All are read where a snapshot's tree is built.
+#[derive(Debug, Clone)]
+pub struct PanelLimits {
+    /// Nodes of a snapshot. Default 10,000.
+    pub nodes: usize,
+    /// Levels of a snapshot. Default 64.
+    pub depth: usize,
+    /// Bytes of a label, an id or a kind. Default 4 KiB.
+    pub label: usize,
+    /// Bytes of one node's data. Default 64 KiB.
+    pub data: usize,
+    /// Bytes of all data of a snapshot. Default 2 MiB.
+    pub total_data: usize,
+}
+
+impl Default for PanelLimits {
+    fn default() -> Self {
+        Self { nodes: 10_000, depth: 64, label: 4 << 10, data: 64 << 10, total_data: 2 << 20 }
+    }
+}
+
+impl Limits {
+    /// These limits with what a manifest asks for in their place.
+    pub fn with(&self, asked: &AskedLimits) -> Self {
+        let mut limits = self.clone();
+        if let Some(memory) = asked.memory {
+            limits.space.memory = memory;
+        }
+        if let Some(wall) = asked.wall {
+            limits.time.wall = wall;
+        }
+        if let Some(cpu) = asked.cpu {
+            limits.time.cpu = cpu;
+        }
+        limits
+    }
+}
+
+/// Reads `64 MiB`, `512 KiB` or `1 GiB`.
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    let units = [("KiB", KIB), ("MiB", MIB), ("GiB", 1024 * MIB)];
+    parse_number(text, &units).ok_or_else(|| format!("`{text}` is not a size: write it like `64 MiB`"))
+}
+
+/// Reads `60 s`, `500 ms` or `2 min`.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let units = [("ms", 1), ("s", 1000), ("min", 60_000)];
+    let milliseconds = parse_number(text, &units);
+    milliseconds.map(Duration::from_millis).ok_or_else(|| format!("`{text}` is not a time: write it like `60 s`"))
+}
+
+fn parse_number(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(digits);
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim())?;
+    number.parse::<u64>().ok()?.checked_mul(*factor)
+}
+
+/// `value` as the manifest writes it, for messages.
+pub(crate) fn show_bytes(value: u64) -> String {
+    if value.is_multiple_of(MIB) { format!("{} MiB", value / MIB) } else { format!("{value} bytes") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_are_read() {
+        assert_eq!(parse_bytes("64 MiB"), Ok(64 * MIB));
+        assert_eq!(parse_bytes("512KiB"), Ok(512 * KIB));
+        assert_eq!(parse_duration("60 s"), Ok(Duration::from_secs(60)));
+        assert_eq!(parse_duration("250 ms"), Ok(Duration::from_millis(250)));
+        for bad in ["", "64", "MiB", "64 MB", "-1 MiB", "1.5 GiB", "99999999999999999999 GiB"] {
+            assert!(parse_bytes(bad).is_err(), "{bad}");
+        }
+        assert_eq!(parse_duration("1 h").unwrap_err(), "`1 h` is not a time: write it like `60 s`");
+    }
+}

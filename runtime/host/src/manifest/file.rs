@@ -1,0 +1,276 @@
+//! The forms in which a manifest is written, and the check that turns one into a [`Manifest`].
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use acp_runtime_agent::capability::{Grant, PathGlob, PluginId};
+use acp_runtime_agent::model::InputSchema;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    About, AskedLimits, Capability, Inventory, Lifecycle, MOST_BYTES, Manifest, ManifestError, SCHEMA, at_most,
+};
+use crate::limits::{self, CPU_RANGE, MEMORY_RANGE, WALL_RANGE};
+use crate::plain;
+
+/// `plugin.toml`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct ManifestFile {
+    id: PluginId,
+    version: semver::Version,
+    title: String,
+    description: String,
+    license: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    homepage: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    minimum_host: Option<semver::Version>,
+    #[serde(default)]
+    lifecycle: Lifecycle,
+    #[serde(default)]
+    capabilities: Capabilities,
+    #[serde(default)]
+    limits: BTreeMap<LimitName, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    settings: Option<Value>,
+}
+
+/// The section: a `plugin.toml` and what the component offers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Section<F, I> {
+    schema: u32,
+    plugin: F,
+    inventory: I,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum LimitName {
+    Memory,
+    Wall,
+    Cpu,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Capabilities {
+    #[serde(default)]
+    fs: Files,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kv: Option<Reason>,
+    #[serde(default, skip_serializing)]
+    net: Option<IgnoredAny>,
+    #[serde(default, skip_serializing)]
+    secrets: Option<IgnoredAny>,
+    #[serde(default, skip_serializing)]
+    exec: Option<IgnoredAny>,
+    #[serde(default, skip_serializing)]
+    session: Option<IgnoredAny>,
+    #[serde(default, skip_serializing)]
+    prompt: Option<IgnoredAny>,
+    #[serde(default, skip_serializing)]
+    hooks: Option<IgnoredAny>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Files {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    read: Vec<ReadPaths>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    write: Vec<WritePaths>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadPaths {
+    glob: String,
+    reason: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WritePaths {
+    glob: String,
+    reason: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    preopen: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reason {
+    reason: String,
+}
+
+impl ManifestFile {
+    pub(super) fn read_toml(text: &str) -> Result<Self, ManifestError> {
+        bounded(text.len())?;
+        toml::from_str(text).map_err(|error| ManifestError::Form(error.to_string().trim_end().to_owned()))
+    }
+
+    pub(super) fn read_section(bytes: &[u8]) -> Result<(Self, Inventory), ManifestError> {
+        bounded(bytes.len())?;
+        let section: Section<Self, Inventory> = serde_json::from_slice(bytes).map_err(form)?;
+        if section.schema != SCHEMA {
+            let problem = format!("{} is not known; this version reads {SCHEMA}", section.schema);
+            return Err(ManifestError::value("schema", problem));
+        }
+        Ok((section.plugin, section.inventory))
+    }
+
+    pub(super) fn write_section(&self, inventory: &Inventory) -> Result<Vec<u8>, ManifestError> {
+        let bytes = serde_json::to_vec(&Section { schema: SCHEMA, plugin: self, inventory }).map_err(form)?;
+        bounded(bytes.len())?;
+        Ok(bytes)
+    }
+
+    pub(super) fn check(self, inventory: Inventory) -> Result<Manifest, ManifestError> {
+        check_host(self.minimum_host)?;
+        let about = About {
+            title: required("title", &self.title, 80)?,
+            description: required("description", &self.description, 400)?,
+            license: required("license", &self.license, 120)?,
+            homepage: self.homepage.as_deref().map(|url| web("homepage", url)).transpose()?,
+            source: self.source.as_deref().map(|url| web("source", url)).transpose()?,
+        };
+        Ok(Manifest {
+            id: self.id,
+            version: self.version,
+            about,
+            lifecycle: self.lifecycle,
+            capabilities: self.capabilities.check()?,
+            limits: check_limits(&self.limits)?,
+            settings: self.settings.map(check_settings).transpose()?,
+            inventory: inventory.check()?,
+        })
+    }
+}
+
+impl Capabilities {
+    fn check(self) -> Result<Vec<Capability>, ManifestError> {
+        let later = [
+            ("net", &self.net),
+            ("secrets", &self.secrets),
+            ("exec", &self.exec),
+            ("session", &self.session),
+            ("prompt", &self.prompt),
+            ("hooks", &self.hooks),
+        ];
+        if let Some((class, _)) = later.into_iter().find(|(_, asked)| asked.is_some()) {
+            return Err(ManifestError::NotOffered(class));
+        }
+        at_most("capabilities.fs.read", self.fs.read.len(), 64)?;
+        at_most("capabilities.fs.write", self.fs.write.len(), 64)?;
+        let mut checked = Vec::new();
+        for ReadPaths { glob, reason } in self.fs.read {
+            let field = "capabilities.fs.read";
+            let grant = Grant::Read(pattern(field, &glob)?);
+            checked.push(Capability {
+                grant,
+                reason: required(&format!("{field}.reason"), &reason, 200)?,
+                preopen: false,
+            });
+        }
+        for WritePaths { glob, reason, preopen } in self.fs.write {
+            let field = "capabilities.fs.write";
+            let glob = pattern(field, &glob)?;
+            if preopen && (!glob.is_subtree() || glob.base().is_empty()) {
+                let problem =
+                    format!("`{glob}` cannot be preopened: only a folder and all below it, such as `notes/**`");
+                return Err(ManifestError::value(field, problem));
+            }
+            let reason = required(&format!("{field}.reason"), &reason, 200)?;
+            checked.push(Capability { grant: Grant::Write(glob), reason, preopen });
+        }
+        if let Some(Reason { reason }) = self.kv {
+            let reason = required("capabilities.kv.reason", &reason, 200)?;
+            checked.push(Capability { grant: Grant::Kv, reason, preopen: false });
+        }
+        Ok(checked)
+    }
+}
+
+fn check_host(needed: Option<semver::Version>) -> Result<(), ManifestError> {
+    let Some(needed) = needed else { return Ok(()) };
+    let running = semver::Version::parse(env!("CARGO_PKG_VERSION"))
+        .map_err(|error| ManifestError::value("minimum-host", error.to_string()))?;
+    if needed > running { Err(ManifestError::HostTooOld { needed, running }) } else { Ok(()) }
+}
+
+fn check_limits(written: &BTreeMap<LimitName, String>) -> Result<AskedLimits, ManifestError> {
+    let mut asked = AskedLimits::default();
+    for (name, text) in written {
+        match name {
+            LimitName::Memory => {
+                let memory =
+                    limits::parse_bytes(text).map_err(|problem| ManifestError::value("limits.memory", problem))?;
+                asked.memory =
+                    Some(within("limits.memory", text, memory, &MEMORY_RANGE, |&end| limits::show_bytes(end))?);
+            }
+            LimitName::Wall => asked.wall = Some(time("limits.wall", text, &WALL_RANGE)?),
+            LimitName::Cpu => asked.cpu = Some(time("limits.cpu", text, &CPU_RANGE)?),
+        }
+    }
+    Ok(asked)
+}
+
+fn time(field: &str, text: &str, range: &RangeInclusive<Duration>) -> Result<Duration, ManifestError> {
+    let value = limits::parse_duration(text).map_err(|problem| ManifestError::value(field, problem))?;
+    within(field, text, value, range, |end| format!("{end:?}"))
+}
+
+fn within<T: PartialOrd>(
+    field: &str,
+    text: &str,
+    value: T,
+    range: &RangeInclusive<T>,
+    show: impl Fn(&T) -> String,
+) -> Result<T, ManifestError> {
+    if range.contains(&value) {
+        return Ok(value);
+    }
+    let problem = format!("`{text}` is out of range: {} to {}", show(range.start()), show(range.end()));
+    Err(ManifestError::value(field, problem))
+}
+
+fn check_settings(schema: Value) -> Result<InputSchema, ManifestError> {
+    if schema.get("type").and_then(Value::as_str) != Some("object") {
+        return Err(ManifestError::value("settings", "must be a JSON Schema with `type = \"object\"`"));
+    }
+    Ok(InputSchema::new(schema))
+}
+
+fn pattern(field: &str, glob: &str) -> Result<PathGlob, ManifestError> {
+    PathGlob::parse(glob).map_err(|error| ManifestError::value(field, error.to_string()))
+}
+
+fn required(field: &str, text: &str, most: usize) -> Result<String, ManifestError> {
+    at_most(field, text.chars().count(), most)?;
+    let line = plain::line(text, most);
+    if line.is_empty() { Err(ManifestError::value(field, "must not be empty")) } else { Ok(line) }
+}
+
+fn web(field: &str, url: &str) -> Result<String, ManifestError> {
+    let url = required(field, url, 400)?;
+    if url.starts_with("https://") || url.starts_with("http://") {
+        return Ok(url);
+    }
+    Err(ManifestError::value(field, format!("`{url}` is not a web address: it must begin with `https://`")))
+}
+
+fn bounded(size: usize) -> Result<(), ManifestError> {
+    if size > MOST_BYTES { Err(ManifestError::TooLarge(size)) } else { Ok(()) }
+}
+
+fn form(error: impl Display) -> ManifestError {
+    ManifestError::Form(error.to_string())
+}

@@ -1,0 +1,175 @@
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+
+const TASKS: &str = r#"
+id = "aar:tasks"
+version = "0.1.0"
+title = "Tasks"
+description = "Keeps a list\u202e of tasks."
+license = "MIT OR Apache-2.0"
+
+[capabilities]
+fs.read = [{ glob = "**", reason = "counts the lines" }]
+fs.write = [{ glob = "notes/**", reason = "keeps notes", preopen = true }]
+kv = { reason = "keeps the list" }
+
+[limits]
+memory = "16 MiB"
+wall = "30 s"
+
+[settings]
+type = "object"
+"#;
+
+fn tool(name: &str) -> ToolEntry {
+    ToolEntry {
+        name: name.to_owned(),
+        title: None,
+        description: "Does it.".to_owned(),
+        input_schema: json!({ "type": "object" }),
+        side_effects: Vec::new(),
+    }
+}
+
+fn inventory(tools: Vec<ToolEntry>) -> Inventory {
+    Inventory { tools, ..Inventory::default() }
+}
+
+fn problem(toml: &str) -> String {
+    Manifest::from_toml(toml, Inventory::default()).unwrap_err().to_string()
+}
+
+#[test]
+fn both_forms_are_the_same_manifest() {
+    let offered = inventory(vec![tool("add")]);
+    let written = Manifest::from_toml(TASKS, offered.clone()).unwrap();
+    let section = Manifest::section(TASKS, &offered).unwrap();
+    let read = Manifest::from_section(&section).unwrap();
+    for manifest in [&written, &read] {
+        assert_eq!(manifest.id.as_str(), "aar:tasks");
+        assert_eq!(manifest.about.description, "Keeps a list of tasks.");
+        assert_eq!(manifest.limits.memory, Some(16 << 20));
+        assert_eq!(manifest.limits.wall, Some(Duration::from_secs(30)));
+        assert_eq!(manifest.lifecycle, Lifecycle::Call);
+        assert!(manifest.settings.is_some());
+        let shown: Vec<String> = manifest.capabilities.iter().map(|line| line.grant.to_string()).collect();
+        assert_eq!(shown, ["fs.read **", "fs.write notes/**", "kv"]);
+        assert_eq!(manifest.capabilities.iter().filter(|line| line.preopen).count(), 1);
+        assert_eq!(manifest.inventory, offered);
+    }
+    let grants = written.grants(Tier::Installed, Some(vec![Grant::Kv]));
+    assert_eq!((grants.ceiling.len(), grants.granted.len()), (3, 1));
+}
+
+#[test]
+fn unknown_keys_and_classes_are_named() {
+    let unknown = problem(&TASKS.replace("title", "titel"));
+    assert!(unknown.contains("unknown field `titel`") && unknown.contains("`title`"), "{unknown}");
+    assert!(unknown.contains("line 4"), "{unknown}");
+    let class = problem(&TASKS.replace("kv =", "sockets ="));
+    assert!(class.contains("unknown field `sockets`") && class.contains("`kv`"), "{class}");
+    let class = problem(&TASKS.replace("fs.read", "fs.execute"));
+    assert!(class.contains("unknown field `execute`, expected `read` or `write`"), "{class}");
+    for (line, class) in [
+        ("net = [{ host = \"https://x.com\", reason = \"r\" }]", "net"),
+        ("secrets = []", "secrets"),
+        ("exec = []", "exec"),
+        ("session.read = { reason = \"r\" }", "session"),
+        ("prompt = { reason = \"r\" }", "prompt"),
+        ("hooks = []", "hooks"),
+    ] {
+        let refused = problem(&TASKS.replace("kv = { reason = \"keeps the list\" }", line));
+        assert_eq!(refused, format!("`capabilities.{class}` is not offered by this version"));
+    }
+    let limit = problem(&TASKS.replace("wall =", "walls ="));
+    assert!(limit.contains("unknown variant `walls`, expected one of `memory`, `wall`, `cpu`"), "{limit}");
+}
+
+#[test]
+fn values_out_of_bounds_are_refused() {
+    for (from, to, expected) in [
+        ("16 MiB", "2 GiB", "`limits.memory`: `2 GiB` is out of range: 1 MiB to 1024 MiB"),
+        ("30 s", "301 s", "`limits.wall`: `301 s` is out of range: 1s to 300s"),
+        ("30 s", "soon", "`limits.wall`: `soon` is not a time: write it like `60 s`"),
+        (
+            "notes/**",
+            "*.md",
+            "`capabilities.fs.write`: `*.md` cannot be preopened: only a folder and all below it, such as `notes/**`",
+        ),
+        ("notes/**", "../x/**", "`capabilities.fs.write`: `../x` leaves the workspace"),
+        ("\"Tasks\"", "\"\\u0007\"", "`title`: must not be empty"),
+        ("keeps notes", &"x".repeat(201), "`capabilities.fs.write.reason`: 201 is too many; at most 200"),
+        ("type = \"object\"", "type = \"array\"", "`settings`: must be a JSON Schema with `type = \"object\"`"),
+    ] {
+        assert_eq!(problem(&TASKS.replace(from, to)), expected);
+    }
+    let late = TASKS.replace("license", "minimum-host = \"99.0.0\"\nlicense");
+    assert_eq!(problem(&late), "the plugin needs acp-runtime `99.0.0`; this is `0.1.0`");
+    let long = format!("{TASKS}# {}", "x".repeat(MOST_BYTES));
+    assert!(problem(&long).ends_with("at most 1048576 are read"), "{}", problem(&long));
+    let deep = format!("{TASKS}x = {}{}", "[".repeat(5000), "]".repeat(5000));
+    assert!(Manifest::from_toml(&deep, Inventory::default()).is_err());
+}
+
+#[test]
+fn what_a_component_says_is_checked_as_well() {
+    let refused = |tools| Manifest::from_toml(TASKS, inventory(tools)).unwrap_err().to_string();
+    assert_eq!(refused(vec![tool("add"), tool("add")]), "`tools`: `add` is there twice");
+    let names = "names are 1 to 64 lower-case letters, digits and `_`, `-`";
+    assert_eq!(refused(vec![tool("Add")]), format!("`tools.Add`: {names}"));
+    assert_eq!(refused(vec![tool("a\u{202e}b")]), format!("`tools.ab`: {names}"));
+    assert!(refused(vec![tool(&"x".repeat(10_000))]).ends_with(names));
+    let schema = ToolEntry { input_schema: json!({ "type": "string" }), ..tool("add") };
+    assert_eq!(refused(vec![schema]), "`tools.add.input-schema`: must be a JSON Schema with `type: object`");
+    let effects = ToolEntry { side_effects: vec!["magic".to_owned()], ..tool("add") };
+    assert!(refused(vec![effects]).starts_with("`tools.add.side-effects`: `magic` is unknown; expected one of `none`"));
+    assert_eq!(refused((0..129).map(|n| tool(&n.to_string())).collect()), "`tools`: 129 is too many; at most 128");
+}
+
+#[test]
+fn sections_of_other_forms_are_refused() {
+    let section = Manifest::section(TASKS, &Inventory::default()).unwrap();
+    let text = String::from_utf8(section).unwrap();
+    for (from, to, expected) in [
+        ("\"schema\":1", "\"schema\":2", "`schema`: 2 is not known; this version reads 1"),
+        (
+            "\"schema\":1",
+            "\"schema\":1,\"more\":1",
+            "unknown field `more`, expected one of `schema`, `plugin`, `inventory`",
+        ),
+    ] {
+        let error = Manifest::from_section(text.replace(from, to).as_bytes()).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+    let bomb = "[".repeat(200_000);
+    assert!(Manifest::from_section(bomb.as_bytes()).is_err());
+    assert!(Manifest::from_section(b"").is_err());
+    assert!(Manifest::from_section(&vec![b' '; MOST_BYTES + 1]).is_err());
+}
+
+#[test]
+fn kinds_follow_side_effects_and_names() {
+    for (name, effect, kind) in [
+        ("add", "write", ToolKind::Edit),
+        ("find_notes", "read", ToolKind::Search),
+        ("remove-note", "write", ToolKind::Delete),
+        ("weather", "network", ToolKind::Fetch),
+        ("code-stats", "read", ToolKind::Read),
+        ("undeleted", "none", ToolKind::Other),
+    ] {
+        let tool = ToolEntry { side_effects: vec![effect.to_owned()], ..tool(name) };
+        assert_eq!(tool.kind(), kind, "{name}");
+    }
+}
+
+#[test]
+fn inventories_are_compared_item_by_item() {
+    let one = inventory(vec![tool("add"), tool("list")]);
+    assert_eq!(one.difference(&one.clone()), None);
+    assert_eq!(one.difference(&inventory(vec![tool("add")])), Some("tool `list`".to_owned()));
+    let other = ToolEntry { description: "Does something else.".to_owned(), ..tool("add") };
+    assert_eq!(one.difference(&inventory(vec![other, tool("list")])), Some("tool `add`".to_owned()));
+}

@@ -1,0 +1,233 @@
+//! Plugin files: a component with its manifest inside, and the folder in which installed ones are kept.
+//!
+//! Reading a package reads its manifest and nothing else: sections are skipped by their sizes, no code is parsed or
+//! run. The bytes are hashed when they are needed for compiling, and must still hold the manifest that was read. Knows
+//! nothing about engines. Tested in `tests/it/packages.rs`.
+#![expect(clippy::disallowed_methods, reason = "this room owns the plugin files")]
+
+mod section;
+mod store;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+pub(crate) use self::section::replace;
+pub use self::store::{Installed, PackageStore, StoreError};
+use crate::manifest::{Manifest, ManifestError};
+
+/// The SHA-256 of a component file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// Of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// 64 hexadecimal digits.
+    pub fn hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// `sha256:` and 64 hexadecimal digits.
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", self.hex())
+    }
+}
+
+/// A text that is not `sha256:` and 64 lower-case hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a digest: expected `sha256:` and 64 hexadecimal digits")]
+pub struct DigestError(String);
+
+impl FromStr for Digest {
+    type Err = DigestError;
+
+    fn from_str(text: &str) -> Result<Self, DigestError> {
+        let bad = || DigestError(text.chars().take(80).collect());
+        let hex = text.strip_prefix("sha256:").filter(|hex| hex.len() == 64).ok_or_else(bad)?;
+        let mut bytes = [0; 32];
+        for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks(2)) {
+            let digits = std::str::from_utf8(digits).map_err(|_| bad())?;
+            *byte = u8::from_str_radix(digits, 16).map_err(|_| bad())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl TryFrom<String> for Digest {
+    type Error = DigestError;
+
+    fn try_from(text: String) -> Result<Self, DigestError> {
+        text.parse()
+    }
+}
+
+impl From<Digest> for String {
+    fn from(digest: Digest) -> Self {
+        digest.to_string()
+    }
+}
+
+/// Why a file is not a plugin.
+#[derive(Debug, thiserror::Error)]
+pub enum PackageError {
+    /// The file cannot be read.
+    #[error("`{}` cannot be read: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// Not a component, or a broken one.
+    #[error("`{}` is not a WebAssembly component: {problem}", path.display())]
+    NotAComponent {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A component without a manifest.
+    #[error("`{}` has no manifest", path.display())]
+    NoManifest {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A manifest that is not accepted.
+    #[error("`{}`: {source}", path.display())]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: ManifestError,
+    },
+    /// The file is not the one that was read before.
+    #[error("`{}` has changed since it was loaded", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Too large a file.
+    #[error("`{}` has {size} bytes; at most {most} are accepted", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// What it has.
+        size: u64,
+        /// What may be.
+        most: u64,
+    },
+}
+
+impl PackageError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Read { .. } => "check the path and its permissions",
+            Self::NotAComponent { .. } => "build it for `wasm32-wasip2` with `acp-runtime plugin build`",
+            Self::NoManifest { .. } => "build it with `acp-runtime plugin build`, which puts `plugin.toml` into it",
+            Self::Manifest { source, .. } => source.hint(),
+            Self::Changed { .. } => "start anew to load the file as it is now",
+            Self::TooLarge { .. } => "strip it, or split it into several plugins",
+        }
+    }
+}
+
+/// A plugin file whose manifest was read.
+#[derive(Debug)]
+pub struct Package {
+    path: PathBuf,
+    manifest: Manifest,
+    section: Digest,
+    pinned: Option<Digest>,
+}
+
+impl Package {
+    /// Reads the manifest of a component file; not the rest.
+    pub fn read(path: impl Into<PathBuf>) -> Result<Self, PackageError> {
+        let path = path.into();
+        let read = |source| PackageError::Read { path: path.clone(), source };
+        let file = File::open(&path).map_err(read)?;
+        if !file.metadata().map_err(read)?.is_file() {
+            return Err(read(std::io::Error::other("it is not a file")));
+        }
+        let section = section_of(&path, &mut BufReader::new(file))?;
+        let manifest =
+            Manifest::from_section(&section).map_err(|source| PackageError::Manifest { path: path.clone(), source })?;
+        Ok(Self { path, manifest, section: Digest::of(&section), pinned: None })
+    }
+
+    /// [`Package::read`], and [`Package::bytes`] will accept only what has this digest.
+    pub fn read_pinned(path: impl Into<PathBuf>, digest: Digest) -> Result<Self, PackageError> {
+        Ok(Self { pinned: Some(digest), ..Self::read(path)? })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it says of itself.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The whole file and its digest. It must hold the manifest that was read, and have the digest that was pinned.
+    pub fn bytes(&self, most: u64) -> Result<(Vec<u8>, Digest), PackageError> {
+        let bytes = read_whole(&self.path, most)?;
+        let section = section_of(&self.path, &mut std::io::Cursor::new(&bytes))?;
+        let digest = Digest::of(&bytes);
+        if Digest::of(&section) != self.section || self.pinned.is_some_and(|pinned| pinned != digest) {
+            return Err(PackageError::Changed { path: self.path.clone() });
+        }
+        Ok((bytes, digest))
+    }
+}
+
+/// All of a file that has at most `most` bytes.
+pub(crate) fn read_whole(path: &Path, most: u64) -> Result<Vec<u8>, PackageError> {
+    let read = |source| PackageError::Read { path: path.to_owned(), source };
+    let file = File::open(path).map_err(read)?;
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).map_err(read)?;
+    let size = bytes.len() as u64;
+    if size > most {
+        return Err(PackageError::TooLarge { path: path.to_owned(), size, most });
+    }
+    Ok(bytes)
+}
+
+fn section_of(path: &Path, reader: &mut (impl Read + std::io::Seek)) -> Result<Vec<u8>, PackageError> {
+    match section::find(reader) {
+        Ok(Some(section)) => Ok(section),
+        Ok(None) => Err(PackageError::NoManifest { path: path.to_owned() }),
+        Err(problem) => Err(PackageError::NotAComponent { path: path.to_owned(), problem }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_read_as_they_are_written() {
+        let digest = Digest::of(b"abc");
+        let text = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(digest.to_string(), text);
+        assert_eq!(text.parse(), Ok(digest));
+        for bad in ["", "sha256:", "sha256:zz", &text[7..], &format!("{text}0"), &text.replace('b', "ä")] {
+            assert!(bad.parse::<Digest>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Plugins as tools, panels and commands of a session.
+//!
+//! Loading a plugin and opening a session read nothing and run nothing: a component is compiled when it is first
+//! called, or by [`PluginHost::warm`], once for all who wait for it. What a plugin may do is decided by the session's
+//! gate, import by import. Tested in `tests/it`.
+
+mod bound;
+mod names;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use acp_runtime_agent::capability::PluginId;
+use acp_runtime_agent::command::Command;
+use acp_runtime_agent::panel::PanelSource;
+use acp_runtime_agent::tool::Tool;
+use futures::future::{BoxFuture, FutureExt, Shared};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use self::bound::BoundPlugin;
+use self::names::Specs;
+use crate::engine::TICK;
+use crate::instance::{CallError, Compiled, Sandbox};
+use crate::kv::{KvDesk, KvStore};
+use crate::limits::Limits;
+use crate::manifest::{Inventory, Manifest};
+use crate::package::{Digest, Package};
+use crate::scope::SessionScope;
+use crate::state::{Call, CallLog, Deadline, SessionCall};
+
+/// Runs plugins. One for a process.
+pub struct PluginHost {
+    cache: Option<PathBuf>,
+    limits: Limits,
+    kv: Arc<dyn KvStore>,
+    sandbox: OnceLock<Result<Arc<Sandbox>, CallError>>,
+}
+
+/// A plugin that sessions can use.
+pub struct Plugin {
+    host: Arc<PluginHost>,
+    package: Arc<Package>,
+    limits: Arc<Limits>,
+    kv: Arc<KvDesk>,
+    calls: Semaphore,
+    specs: Specs,
+    compiled: Mutex<Option<Compiling>>,
+}
+
+type Compiling = Shared<BoxFuture<'static, Result<Arc<Compiled>, CallError>>>;
+
+/// What a session's plugins offer.
+#[derive(Default)]
+pub struct SessionPlugins {
+    /// Tools; no two have the same name.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Panels; no two have the same name.
+    pub panels: Vec<Arc<dyn PanelSource>>,
+    /// Slash commands; no two have the same name.
+    pub commands: Vec<Arc<dyn Command>>,
+    /// What is left out, and why.
+    pub problems: Vec<Problem>,
+}
+
+/// Something of a plugin that is left out of a session.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("plugin `{plugin}`: {what}")]
+pub struct Problem {
+    /// The plugin.
+    pub plugin: PluginId,
+    /// A sentence.
+    pub what: String,
+}
+
+/// Why a component could not be asked what it offers.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+pub struct InspectError(String);
+
+impl PluginHost {
+    /// A host that keeps compiled code in `cache`, if that is given, and the plugins' own values in `kv`. Nothing is
+    /// started yet.
+    pub fn new(cache: Option<PathBuf>, limits: Limits, kv: Arc<dyn KvStore>) -> Arc<Self> {
+        Arc::new(Self { cache, limits, kv, sandbox: OnceLock::new() })
+    }
+
+    /// The limits of plugins that ask for none.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Makes a plugin of a package. Nothing is read or compiled.
+    pub fn load(self: &Arc<Self>, package: Package) -> Arc<Plugin> {
+        let limits = Arc::new(self.limits.with(&package.manifest().limits));
+        Arc::new(Plugin {
+            host: self.clone(),
+            specs: Specs::new(package.manifest()),
+            kv: Arc::new(KvDesk::new(self.kv.clone(), limits.clone())),
+            calls: Semaphore::new(limits.traffic.calls),
+            package: Arc::new(package),
+            limits,
+            compiled: Mutex::new(None),
+        })
+    }
+
+    /// Lends a session to plugins.
+    pub fn open(&self, plugins: &[Arc<Plugin>], scope: SessionScope) -> SessionPlugins {
+        let scope = Arc::new(scope);
+        let names = names::Session::of(plugins);
+        let mut opened = SessionPlugins::default();
+        for plugin in plugins {
+            match BoundPlugin::new(plugin, &scope, &names) {
+                Ok(bound) => Arc::new(bound).offer(&names, &mut opened),
+                Err(what) => opened.problems.push(Problem { plugin: plugin.id().clone(), what }),
+            }
+        }
+        opened
+    }
+
+    /// Compiles plugins that are not compiled yet, one after the other.
+    pub async fn warm(&self, plugins: &[Arc<Plugin>]) {
+        for plugin in plugins {
+            if let Err(error) = plugin.compiled().await {
+                tracing::warn!("plugin `{}`: {error}", plugin.id());
+            }
+        }
+    }
+
+    /// Asks a component what it offers. It is lent nothing but its limits.
+    pub async fn inspect(self: &Arc<Self>, id: &PluginId, component: Vec<u8>) -> Result<Inventory, InspectError> {
+        let inventory = self.ask_inventory(id, component).await.map_err(|error| InspectError(error.to_string()))?;
+        inventory.check().map_err(|error| InspectError(error.to_string()))
+    }
+
+    async fn ask_inventory(self: &Arc<Self>, id: &PluginId, component: Vec<u8>) -> Result<Inventory, CallError> {
+        let host = self.clone();
+        let compiled = move || host.sandbox()?.compile(&component, Digest::of(&component));
+        let compiled = tokio::task::spawn_blocking(compiled).await;
+        let compiled = compiled.map_err(|error| CallError::Unusable(error.to_string()))??;
+        let limits = Arc::new(self.limits.clone());
+        let kv = Arc::new(KvDesk::new(self.kv.clone(), limits.clone()));
+        let call = new_call(id, &limits, &kv, None, CancellationToken::new());
+        compiled.run(call, &[], |guest, exports| guest.inventory(exports).boxed()).await
+    }
+
+    fn sandbox(&self) -> Result<Arc<Sandbox>, CallError> {
+        self.sandbox.get_or_init(|| Sandbox::new(self.cache.clone()).map(Arc::new)).clone()
+    }
+}
+
+impl Plugin {
+    /// Its id.
+    pub fn id(&self) -> &PluginId {
+        &self.manifest().id
+    }
+
+    /// What it says of itself.
+    pub fn manifest(&self) -> &Manifest {
+        self.package.manifest()
+    }
+
+    /// The compiled component. Who comes while it is compiled waits; a caller that goes away stops nothing.
+    async fn compiled(&self) -> Result<Arc<Compiled>, CallError> {
+        let compiling = self.lock().get_or_insert_with(|| self.compile()).clone();
+        let compiled = compiling.clone().await;
+        if compiled.is_err() {
+            // The next call tries again: the file may have been repaired.
+            let mut current = self.lock();
+            if current.as_ref().is_some_and(|current| current.ptr_eq(&compiling)) {
+                *current = None;
+            }
+        }
+        compiled
+    }
+
+    fn compile(&self) -> Compiling {
+        let (host, package, most) = (self.host.clone(), self.package.clone(), self.limits.space.component);
+        let work = tokio::task::spawn_blocking(move || {
+            let read = package.bytes(most);
+            let (bytes, digest) = read.map_err(|error| CallError::Unusable(format!("{error} ({})", error.hint())))?;
+            host.sandbox()?.compile(&bytes, digest).map(Arc::new)
+        });
+        async { work.await.unwrap_or_else(|error| Err(CallError::Unusable(error.to_string()))) }.boxed().shared()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Compiling>> {
+        self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call that begins now.
+fn new_call(
+    plugin: &PluginId,
+    limits: &Arc<Limits>,
+    kv: &Arc<KvDesk>,
+    session: Option<SessionCall>,
+    cancel: CancellationToken,
+) -> Call {
+    Call {
+        plugin: plugin.clone(),
+        limits: limits.clone(),
+        kv: kv.clone(),
+        session,
+        deadline: Deadline::after(limits.time.wall),
+        ticks: u64::try_from(limits.time.cpu.as_millis() / TICK.as_millis()).unwrap_or(u64::MAX),
+        cancel,
+        log: CallLog::new(plugin.clone(), limits.clone()),
+    }
+}

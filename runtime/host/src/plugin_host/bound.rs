@@ -1,0 +1,286 @@
+//! A plugin in a session, and what it offers there.
+
+use std::sync::Arc;
+
+use acp_runtime_agent::capability::{CommandName, Effect, PanelName, ToolName};
+use acp_runtime_agent::command::{Command, CommandReply};
+use acp_runtime_agent::event::CommandInfo;
+use acp_runtime_agent::gate::{Permit, Refusal};
+use acp_runtime_agent::model::ToolSpec;
+use acp_runtime_agent::panel::{PanelActing, PanelInfo, PanelSource, PanelView};
+use acp_runtime_agent::tool::{Tool, ToolArguments, ToolError};
+use acp_runtime_agent::transcript::{ToolCallId, ToolOutcome};
+use futures::future::{BoxFuture, FutureExt};
+use tokio::sync::SemaphorePermit;
+use tokio_util::sync::CancellationToken;
+
+use super::{Plugin, Problem, SessionPlugins, names, new_call};
+use crate::bindings::CallContext;
+use crate::instance::{CallError, Compiled, WarmSeat, Work};
+use crate::manifest::Lifecycle;
+use crate::scope::{Mount, SessionScope};
+use crate::state::{Call, Notices, SessionCall};
+
+/// A plugin in a session.
+pub(super) struct BoundPlugin {
+    plugin: Arc<Plugin>,
+    scope: Arc<SessionScope>,
+    /// The plugin's own name of each of its panels, and the session's.
+    panels: Arc<[(String, PanelName)]>,
+    settings: Arc<str>,
+    /// Where an instance is kept; none when each call has its own.
+    seat: Option<WarmSeat>,
+}
+
+/// What a call may come to see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Folders {
+    /// To draw a panel: nobody is asked for a right to write.
+    Readable,
+    /// To do something.
+    Writable,
+}
+
+impl BoundPlugin {
+    /// The error says why the plugin cannot be used in this session.
+    pub(super) fn new(
+        plugin: &Arc<Plugin>,
+        scope: &Arc<SessionScope>,
+        names: &names::Session<'_>,
+    ) -> Result<Self, String> {
+        let panels = plugin.manifest().inventory.panels.iter();
+        let panels = panels.map(|panel| (panel.name.to_string(), names.panel(plugin.id(), &panel.name)));
+        Ok(Self {
+            panels: panels.collect(),
+            settings: settings(plugin, scope)?.into(),
+            seat: (plugin.manifest().lifecycle == Lifecycle::Session).then(WarmSeat::default),
+            plugin: plugin.clone(),
+            scope: scope.clone(),
+        })
+    }
+
+    /// Adds what the plugin offers, under the session's names.
+    pub(super) fn offer(self: Arc<Self>, names: &names::Session<'_>, session: &mut SessionPlugins) {
+        let inventory = &self.plugin.manifest().inventory;
+        let mut problems = Vec::new();
+        for (tool, spec) in inventory.tools.iter().zip(names.tools(&self.plugin)) {
+            match (spec, ToolName::new(&tool.name)) {
+                (Ok(spec), Ok(own)) if !session.tools.iter().any(|known| known.spec().name == spec.name) => {
+                    session.tools.push(Arc::new(PluginTool { bound: self.clone(), spec: spec.clone(), own }));
+                }
+                (Ok(spec), Ok(_)) => problems.push(format!("tool `{}` is left out: its name is taken", spec.name)),
+                (Err(what), _) => problems.push(what.clone()),
+                (_, Err(error)) => problems.push(error.to_string()),
+            }
+        }
+        for (panel, (own, name)) in inventory.panels.iter().zip(self.panels.iter()) {
+            let info = PanelInfo { name: name.clone(), ..panel.clone() };
+            session.panels.push(Arc::new(PluginPanel { bound: self.clone(), info, own: own.clone() }));
+        }
+        for command in &inventory.commands {
+            let name = names.command(self.plugin.id(), &command.name);
+            match CommandName::new(&name) {
+                Ok(_) => {
+                    let info = CommandInfo { name, ..command.clone() };
+                    let own = command.name.clone();
+                    session.commands.push(Arc::new(PluginCommand { bound: self.clone(), info, own }));
+                }
+                Err(error) => problems.push(format!("command `/{}` is left out: {error}", command.name)),
+            }
+        }
+        let plugin = self.plugin.id();
+        session.problems.extend(problems.into_iter().map(|what| Problem { plugin: plugin.clone(), what }));
+    }
+
+    /// Waits for its turn and for the compiled component, asks the gate for the folders, and does the work.
+    async fn run<T>(
+        &self,
+        tool_call: Option<ToolCallId>,
+        folders: Folders,
+        cancel: &CancellationToken,
+        work: impl Work<T>,
+    ) -> Result<T, CallError> {
+        let begun = cancel.run_until_cancelled(self.begin(tool_call, folders, cancel)).await;
+        let (_turn, compiled, call, mounts) = begun.ok_or(CallError::Cancelled)??;
+        match &self.seat {
+            Some(seat) => compiled.run_warm(call, &mounts, seat, work).await,
+            None => compiled.run(call, &mounts, work).await,
+        }
+    }
+
+    async fn begin(
+        &self,
+        tool_call: Option<ToolCallId>,
+        folders: Folders,
+        cancel: &CancellationToken,
+    ) -> Result<(SemaphorePermit<'_>, Arc<Compiled>, Call, Vec<Mount>), CallError> {
+        let plugin = &self.plugin;
+        let turn = plugin.calls.acquire().await.map_err(|error| CallError::Unusable(error.to_string()))?;
+        let compiled = plugin.compiled().await?;
+        let session = SessionCall {
+            scope: self.scope.clone(),
+            tool_call,
+            panels: self.panels.clone(),
+            settings: self.settings.clone(),
+            notices: Notices::new(plugin.limits.time.notice),
+        };
+        let call = new_call(plugin.id(), &plugin.limits, &plugin.kv, Some(session), cancel.clone());
+        let mounts = self.mounts(&call, folders).await.map_err(CallError::Refused)?;
+        Ok((turn, compiled, call, mounts))
+    }
+
+    /// The folders that the gate allows. Without those to read the call cannot begin; without those to write it can.
+    async fn mounts(&self, call: &Call, folders: Folders) -> Result<Vec<Mount>, Refusal> {
+        let capabilities = &self.plugin.manifest().capabilities;
+        let mut mounts = self.scope.folders.readable(capabilities);
+        if !mounts.is_empty() {
+            call.authorize_beforehand(mounts.iter().map(Mount::effect).collect()).await?;
+        }
+        if folders == Folders::Writable {
+            for mount in self.scope.folders.writable(capabilities) {
+                match call.authorize_beforehand(vec![mount.effect()]).await {
+                    Ok(()) => mounts.push(mount),
+                    Err(refusal) => tracing::debug!("plugin `{}` runs without it: {refusal}", self.plugin.id()),
+                }
+            }
+        }
+        Ok(mounts)
+    }
+
+    /// Guests name places as they see them; clients know the session's own paths.
+    fn outside(&self, mut outcome: ToolOutcome) -> ToolOutcome {
+        let folders = &self.scope.folders;
+        outcome.locations.retain_mut(|place| match folders.resolve(&place.path) {
+            Ok(path) => {
+                place.path = folders.names.display(&path);
+                true
+            }
+            Err(_) => false,
+        });
+        outcome
+    }
+}
+
+/// The plugin's settings as JSON, valid by the manifest's schema.
+fn settings(plugin: &Plugin, scope: &SessionScope) -> Result<String, String> {
+    let Some(settings) = scope.settings.get(plugin.id()) else { return Ok("{}".to_owned()) };
+    let Some(schema) = &plugin.manifest().settings else {
+        return Err("it has no settings, but the configuration has some for it: remove them".to_owned());
+    };
+    let valid = schema.validate(settings);
+    valid.map_err(|problems| format!("its settings in the configuration are not valid: {problems}"))?;
+    Ok(settings.to_string())
+}
+
+/// A plugin's tool.
+struct PluginTool {
+    bound: Arc<BoundPlugin>,
+    spec: Arc<ToolSpec>,
+    own: ToolName,
+}
+
+impl Tool for PluginTool {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn effects(&self, _arguments: &ToolArguments) -> Result<Vec<Effect>, ToolError> {
+        Ok(vec![self.effect()])
+    }
+
+    fn run<'a>(
+        &'a self,
+        permit: &'a Permit,
+        arguments: ToolArguments,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolOutcome, ToolError>> {
+        async move {
+            if !permit.covers(&self.effect()) {
+                return Err(ToolError::Fatal(format!("no permit for {}", self.effect())));
+            }
+            let call = permit.origin().call().cloned();
+            let context = CallContext {
+                call: call.as_ref().map_or_else(String::new, ToString::to_string),
+                session: self.bound.scope.session.to_string(),
+            };
+            let (name, arguments) = (self.own.clone(), arguments.as_value().to_string());
+            let outcome = self.bound.run(call, Folders::Writable, &cancel, move |guest, exports| {
+                async move { guest.call(exports, name.as_str(), &arguments, context).await }.boxed()
+            });
+            Ok(self.bound.outside(outcome.await?))
+        }
+        .boxed()
+    }
+}
+
+impl PluginTool {
+    fn effect(&self) -> Effect {
+        Effect::CallPlugin(self.bound.plugin.id().clone(), self.own.clone())
+    }
+}
+
+/// A plugin's panel.
+struct PluginPanel {
+    bound: Arc<BoundPlugin>,
+    info: PanelInfo,
+    own: String,
+}
+
+impl PanelSource for PluginPanel {
+    fn info(&self) -> &PanelInfo {
+        &self.info
+    }
+
+    fn snapshot(&self) -> BoxFuture<'_, Result<PanelView, String>> {
+        async move {
+            let (own, cancel) = (self.own.clone(), CancellationToken::new());
+            let view = self.bound.run(None, Folders::Readable, &cancel, move |guest, exports| {
+                async move { guest.snapshot(exports, &own).await }.boxed()
+            });
+            view.await.map_err(|error| error.to_string())
+        }
+        .boxed()
+    }
+
+    fn act(&self, acting: PanelActing) -> BoxFuture<'_, Result<Option<String>, String>> {
+        async move {
+            let (own, cancel) = (self.own.clone(), CancellationToken::new());
+            let message = self.bound.run(None, Folders::Writable, &cancel, move |guest, exports| {
+                async move { guest.act(exports, &own, acting).await }.boxed()
+            });
+            message.await.map_err(|error| error.to_string())
+        }
+        .boxed()
+    }
+}
+
+/// A plugin's slash command.
+struct PluginCommand {
+    bound: Arc<BoundPlugin>,
+    info: CommandInfo,
+    own: String,
+}
+
+impl Command for PluginCommand {
+    fn info(&self) -> &CommandInfo {
+        &self.info
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: &'a str,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<CommandReply, ToolError>> {
+        async move {
+            let (own, arguments) = (self.own.clone(), arguments.to_owned());
+            let reply = self.bound.run(None, Folders::Writable, &cancel, move |guest, exports| {
+                async move { guest.run(exports, &own, &arguments).await }.boxed()
+            });
+            Ok(match reply.await? {
+                (text, None) => CommandReply::Text(text),
+                (text, Some(prompt)) => CommandReply::Prompt { text, prompt },
+            })
+        }
+        .boxed()
+    }
+}

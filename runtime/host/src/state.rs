@@ -1,0 +1,232 @@
+//! What one store holds: a WASI view with nothing inherited, the limiter, and the running call.
+//!
+//! Guests get clocks and random numbers; no environment, arguments, stdin or network, and folders only as mounts that
+//! were allowed. Stdout and stderr go to the log. Knows nothing about what the host interfaces do. Tested by the
+//! hostile guests.
+
+mod deadline;
+mod error;
+mod log;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use acp_runtime_agent::capability::{Effect, PanelName, PluginId};
+use acp_runtime_agent::event::SessionEvent;
+use acp_runtime_agent::gate::{Origin, Permit, Refusal};
+use acp_runtime_agent::transcript::ToolCallId;
+use tokio_util::sync::CancellationToken;
+use wasmtime::component::ResourceTable;
+use wasmtime::{ResourceLimiter, Result};
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+
+pub(crate) use self::deadline::Deadline;
+pub(crate) use self::error::HostError;
+pub(crate) use self::log::CallLog;
+use crate::kv::KvDesk;
+use crate::limits::{Limits, SpaceLimits};
+use crate::scope::{Mount, SessionScope};
+
+/// Why there is nothing for a guest outside of a session.
+const UNLENT: &str = "the plugin is only asked what it offers, and is lent nothing for that";
+
+/// What a store holds.
+pub(crate) struct PluginState {
+    wasi: WasiCtx,
+    table: ResourceTable,
+    pub(crate) limiter: Limiter,
+    /// The call that runs now.
+    pub(crate) call: Call,
+}
+
+/// The running call: on whose behalf, in which session, until when.
+pub(crate) struct Call {
+    /// The plugin.
+    pub(crate) plugin: PluginId,
+    /// Its limits.
+    pub(crate) limits: Arc<Limits>,
+    /// Its storage.
+    pub(crate) kv: Arc<KvDesk>,
+    /// What the session lends; nothing when a plugin is only asked what it offers.
+    pub(crate) session: Option<SessionCall>,
+    /// When it must be over.
+    pub(crate) deadline: Deadline,
+    /// For how many epochs the guest may still compute.
+    pub(crate) ticks: u64,
+    /// When the caller does not want it any more.
+    pub(crate) cancel: CancellationToken,
+    /// Where its lines go.
+    pub(crate) log: CallLog,
+}
+
+/// What a session lends to the running call.
+pub(crate) struct SessionCall {
+    /// The session.
+    pub(crate) scope: Arc<SessionScope>,
+    /// The tool call that it is; none in a panel or a command.
+    pub(crate) tool_call: Option<ToolCallId>,
+    /// The plugin's panels: its own name for each, and the session's.
+    pub(crate) panels: Arc<[(String, PanelName)]>,
+    /// The settings, as JSON.
+    pub(crate) settings: Arc<str>,
+    /// Holds back what the guest says too often.
+    pub(crate) notices: Notices,
+}
+
+/// Holds back what a guest says too often: one progress line and one change of panels in a time.
+#[derive(Debug)]
+pub(crate) struct Notices {
+    every: Duration,
+    progress: Option<Instant>,
+    changed: Option<Instant>,
+    /// Panels whose change was held back.
+    late: BTreeSet<PanelName>,
+}
+
+impl Notices {
+    /// At most one of each kind in `every`.
+    pub(crate) fn new(every: Duration) -> Self {
+        Self { every, progress: None, changed: None, late: BTreeSet::new() }
+    }
+
+    /// Whether a progress line may be shown now.
+    pub(crate) fn progress(&mut self) -> bool {
+        Self::due(&mut self.progress, self.every)
+    }
+
+    /// Whether a change of that panel may be told now; else it is told when the call ends.
+    pub(crate) fn changed(&mut self, panel: &PanelName) -> bool {
+        let due = Self::due(&mut self.changed, self.every);
+        if !due {
+            self.late.insert(panel.clone());
+        }
+        due
+    }
+
+    fn due(last: &mut Option<Instant>, every: Duration) -> bool {
+        let due = last.is_none_or(|last| last.elapsed() >= every);
+        if due {
+            *last = Some(Instant::now());
+        }
+        due
+    }
+}
+
+impl Call {
+    /// What the session lends, or the error that there is no session.
+    pub(crate) fn session(&mut self) -> Result<&mut SessionCall, HostError> {
+        self.session.as_mut().ok_or_else(|| HostError::denied(UNLENT))
+    }
+
+    /// Asks the gate for what an import does. A refusal is the guest's to read.
+    pub(crate) async fn authorize(&self, effects: Vec<Effect>) -> Result<Permit, HostError> {
+        match &self.session {
+            Some(session) => self.ask(session, effects).await.map_err(|refusal| HostError::from(&refusal)),
+            None => Err(HostError::denied(UNLENT)),
+        }
+    }
+
+    /// Asks the gate for what must be allowed before the guest runs. Nothing is asked for where there is no session.
+    pub(crate) async fn authorize_beforehand(&self, effects: Vec<Effect>) -> Result<(), Refusal> {
+        match &self.session {
+            Some(session) => self.ask(session, effects).await.map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// The deadline stands still meanwhile, since a person may be asked.
+    async fn ask(&self, session: &SessionCall, effects: Vec<Effect>) -> Result<Permit, Refusal> {
+        let _paused = self.deadline.pause();
+        let origin = Origin::Plugin { plugin: self.plugin.clone(), call: session.tool_call.clone() };
+        session.scope.gate.authorize(origin, effects).await
+    }
+}
+
+impl Drop for SessionCall {
+    /// However the call ended, what was held back is told.
+    fn drop(&mut self) {
+        for panel in std::mem::take(&mut self.notices.late) {
+            self.scope.events.emit(SessionEvent::PanelChanged { panel });
+        }
+    }
+}
+
+impl PluginState {
+    /// A fresh state that sees `mounts`.
+    pub(crate) fn new(call: Call, mounts: &[Mount]) -> std::io::Result<Self> {
+        let limits = call.limits.clone();
+        let mut wasi = WasiCtxBuilder::new();
+        wasi.stdout(call.log.stream("stdout"))
+            .stderr(call.log.stream("stderr"))
+            .max_random_size(limits.traffic.random)
+            .allow_tcp(false)
+            .allow_udp(false);
+        if let Some(session) = &call.session {
+            for mount in mounts {
+                mount.open(&session.scope.folders, &mut wasi)?;
+            }
+        }
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits.space.handles);
+        Ok(Self { wasi: wasi.build(), table, limiter: Limiter::new(limits), call })
+    }
+}
+
+impl WasiView for PluginState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+/// Keeps a store inside its space, and remembers that something was refused.
+#[derive(Debug)]
+pub(crate) struct Limiter {
+    limits: Arc<Limits>,
+    memory: usize,
+    /// What was refused last, for the message when the guest gives up over it.
+    pub(crate) refused: Option<String>,
+}
+
+impl Limiter {
+    fn new(limits: Arc<Limits>) -> Self {
+        Self { limits, memory: 0, refused: None }
+    }
+
+    fn space(&self) -> &SpaceLimits {
+        &self.limits.space
+    }
+}
+
+impl ResourceLimiter for Limiter {
+    fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> Result<bool> {
+        let total = self.memory.saturating_add(desired.saturating_sub(current));
+        let fits = u64::try_from(total).is_ok_and(|total| total <= self.space().memory);
+        if fits {
+            self.memory = total;
+        } else {
+            self.refused = Some(format!("more memory than {}", crate::limits::show_bytes(self.space().memory)));
+        }
+        Ok(fits)
+    }
+
+    fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> Result<bool> {
+        let fits = desired <= self.space().table_elements;
+        if !fits {
+            self.refused = Some(format!("a table of more than {} elements", self.space().table_elements));
+        }
+        Ok(fits)
+    }
+
+    fn instances(&self) -> usize {
+        self.space().instances
+    }
+
+    fn tables(&self) -> usize {
+        self.space().tables
+    }
+
+    fn memories(&self) -> usize {
+        self.space().memories
+    }
+}

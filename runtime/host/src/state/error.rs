@@ -1,0 +1,78 @@
+//! What a host function answers instead of a result: a value that the guest can read, never a trap.
+
+use acp_runtime_agent::capability::PathError;
+use acp_runtime_agent::gate::Refusal;
+use acp_runtime_agent::workspace::WorkspaceError;
+
+use crate::kv::KvError;
+
+/// An `aar:types` error, before it takes a version's form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HostError {
+    /// `std:denied` and so on.
+    pub(crate) kind: &'static str,
+    /// A sentence, with what to do about it.
+    pub(crate) message: String,
+    /// Whether the same call may succeed later.
+    pub(crate) retry: bool,
+}
+
+impl HostError {
+    pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), retry: false }
+    }
+
+    pub(crate) fn denied(message: impl Into<String>) -> Self {
+        Self::new("std:denied", message)
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new("std:invalid-args", message)
+    }
+
+    pub(crate) fn limit(message: impl Into<String>) -> Self {
+        Self::new("std:limit", message)
+    }
+}
+
+impl From<&Refusal> for HostError {
+    fn from(refusal: &Refusal) -> Self {
+        let kind = if refusal.cancelled { "std:cancelled" } else { "std:denied" };
+        Self::new(kind, format!("{refusal} ({})", refusal.hint))
+    }
+}
+
+impl From<PathError> for HostError {
+    fn from(error: PathError) -> Self {
+        match &error {
+            PathError::Leaves(_) | PathError::OutsideRoots(_) => Self::denied(error.to_string()),
+            PathError::Malformed(_) | PathError::Pattern(..) => Self::invalid(error.to_string()),
+        }
+    }
+}
+
+impl From<WorkspaceError> for HostError {
+    fn from(error: WorkspaceError) -> Self {
+        let kind = match &error {
+            WorkspaceError::NotFound(_) => "std:not-found",
+            WorkspaceError::Outside(_) | WorkspaceError::MultiplyLinked(_) => "std:denied",
+            WorkspaceError::TooLarge { .. } => "std:limit",
+            WorkspaceError::WrongKind { .. } | WorkspaceError::NotText(_) | WorkspaceError::Exists(_) => {
+                "std:invalid-args"
+            }
+            WorkspaceError::NoPermit(_) | WorkspaceError::System { .. } => "std:internal",
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<KvError> for HostError {
+    fn from(error: KvError) -> Self {
+        let message = error.to_string();
+        match error {
+            KvError::Conflict { .. } => Self { kind: "std:conflict", message, retry: true },
+            KvError::Limit(_) => Self::limit(message),
+            KvError::Failed(_) => Self::new("std:internal", message),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! A call's lines of log: what the guest logs, and what it writes to stdout and stderr.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use acp_runtime_agent::capability::PluginId;
+use bytes::Bytes;
+use tokio::io::AsyncWrite;
+use wasmtime_wasi::async_trait;
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+
+use crate::limits::Limits;
+use crate::plain;
+
+/// How much a guest may write to a stream at once, in bytes.
+const WRITE: usize = 64 << 10;
+
+/// Where a call's lines go. Clones are the same log.
+#[derive(Debug, Clone)]
+pub(crate) struct CallLog {
+    plugin: PluginId,
+    limits: Arc<Limits>,
+    written: Arc<Mutex<u32>>,
+}
+
+impl CallLog {
+    /// An empty log.
+    pub(crate) fn new(plugin: PluginId, limits: Arc<Limits>) -> Self {
+        Self { plugin, limits, written: Arc::default() }
+    }
+
+    /// Begins anew, for the next call in the same store.
+    pub(crate) fn reset(&self) {
+        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = 0;
+    }
+
+    /// Writes one line, made harmless and cut. Lines beyond the limit are dropped; the first of those is said.
+    pub(crate) fn line(&self, level: &str, source: &str, text: &str) {
+        let traffic = &self.limits.traffic;
+        let count = {
+            let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+            *written = written.saturating_add(1);
+            *written
+        };
+        let plugin = self.plugin.as_str();
+        if count > traffic.log_lines {
+            if count == traffic.log_lines + 1 {
+                tracing::warn!(target: "plugin", plugin, "more than {} lines in a call: no more are kept", count - 1);
+            }
+            return;
+        }
+        let text = plain::line(plain::cut(text, traffic.log_line), traffic.log_line);
+        match level {
+            "error" => tracing::error!(target: "plugin", plugin, source, "{text}"),
+            "warn" => tracing::warn!(target: "plugin", plugin, source, "{text}"),
+            "debug" => tracing::debug!(target: "plugin", plugin, source, "{text}"),
+            "trace" => tracing::trace!(target: "plugin", plugin, source, "{text}"),
+            _ => tracing::info!(target: "plugin", plugin, source, "{text}"),
+        }
+    }
+
+    /// A stream whose lines go here.
+    pub(crate) fn stream(&self, source: &'static str) -> LogStream {
+        LogStream { lines: Arc::new(Mutex::new(Lines { log: self.clone(), source, open: Vec::new() })) }
+    }
+}
+
+/// A guest's stdout or stderr. Clones write to the same lines.
+#[derive(Clone)]
+pub(crate) struct LogStream {
+    lines: Arc<Mutex<Lines>>,
+}
+
+struct Lines {
+    log: CallLog,
+    source: &'static str,
+    /// The line that is not over yet; never longer than the longest line that is kept.
+    open: Vec<u8>,
+}
+
+impl Lines {
+    fn write(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let text = piece.strip_suffix(b"\n");
+            let room = self.log.limits.traffic.log_line.saturating_sub(self.open.len());
+            self.open.extend(text.unwrap_or(piece).iter().take(room));
+            if text.is_some() {
+                self.end();
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        let line = std::mem::take(&mut self.open);
+        self.log.line("info", self.source, &String::from_utf8_lossy(&line));
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        if !self.open.is_empty() {
+            self.end();
+        }
+    }
+}
+
+impl LogStream {
+    fn put(&self, bytes: &[u8]) {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).write(bytes);
+    }
+}
+
+impl IsTerminal for LogStream {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for LogStream {
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(self.clone())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+}
+
+#[async_trait]
+impl Pollable for LogStream {
+    async fn ready(&mut self) {}
+}
+
+impl OutputStream for LogStream {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.put(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(WRITE)
+    }
+}
+
+impl AsyncWrite for LogStream {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
+        self.put(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
