@@ -290,7 +290,7 @@ impl Gate {
             })
             .await;
         let allowed = matches!(approval, Approval::AllowOnce | Approval::AllowAlways);
-        if may_remember && matches!(approval, Approval::AllowAlways | Approval::RejectAlways) {
+        if (may_remember && approval == Approval::AllowAlways) || approval == Approval::RejectAlways {
             for effect in open {
                 self.book.remember(subject, effect, allowed);
             }

@@ -20,6 +20,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use acp_runtime_agent::session::SessionFactory as _;
 use clap::{CommandFactory as _, Parser as _};
 
 use self::arguments::{Arguments, Command, ConfigCommand};
@@ -56,12 +57,13 @@ fn execute(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     let settings = Settings::load(&paths, overrides)?;
     logging::start(&settings.log)?;
-    let runtime = Runtime::new(settings, paths)?;
+    let disabled = settings.plugins.disabled.clone();
+    let runtime = Runtime::new(settings, &paths)?;
     match command {
         Command::Acp => wait(runtime.serve_acp())??,
         Command::Run(arguments) => return wait(run::command(runtime, arguments))?,
         Command::Session(command) => wait(session::command(runtime.store(), command))??,
-        Command::Plugin(command) => wait(plugin::command(runtime, command))??,
+        Command::Plugin(command) => wait(plugin::command(runtime, &disabled, command))??,
         Command::Config(_) | Command::Doctor { .. } | Command::Completions { .. } => {}
     }
     Ok(ExitCode::SUCCESS)

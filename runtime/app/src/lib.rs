@@ -3,6 +3,7 @@
 pub mod acp;
 pub mod audit;
 pub mod cli;
+pub mod compose;
 pub mod models;
 pub mod settings;
 pub mod store;

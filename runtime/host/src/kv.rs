@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use acp_runtime_agent::capability::{KvScope, PluginId};
 use futures::future::BoxFuture;
-use tokio::sync::Mutex;
 
 use crate::limits::Limits;
 
@@ -42,9 +41,17 @@ pub enum KvError {
         /// What there is; 0 for nothing.
         current: u64,
     },
-    /// More than the plugin may keep.
+    /// A key or a value of a size that it may not have.
     #[error("{0}")]
     Limit(String),
+    /// The plugin's storage has no room for it.
+    #[error("the plugin's storage is full: {used} bytes are used, at most {most}; delete what is not needed")]
+    Full {
+        /// Bytes in use.
+        used: u64,
+        /// Bytes that may be used.
+        most: u64,
+    },
     /// The store does not work.
     #[error("the plugin's storage failed: {0}")]
     Failed(String),
@@ -56,13 +63,15 @@ pub trait KvStore: Send + Sync {
     fn get<'a>(&'a self, space: &'a KvSpace, key: &'a str) -> BoxFuture<'a, Result<Option<KvEntry>, KvError>>;
 
     /// Writes and answers the new version. With `expected`, only over that version (0: over nothing), else
-    /// [`KvError::Conflict`]; the comparison and the write are one step.
+    /// [`KvError::Conflict`]. The bytes of all keys and values of the plugin, in every space, stay within `quota`, else
+    /// [`KvError::Full`]. Comparison, count and write are one step, also between processes.
     fn set<'a>(
         &'a self,
         space: &'a KvSpace,
         key: &'a str,
         value: Vec<u8>,
         expected: Option<u64>,
+        quota: u64,
     ) -> BoxFuture<'a, Result<u64, KvError>>;
 
     /// Removes a key and answers whether it was there.
@@ -70,22 +79,17 @@ pub trait KvStore: Send + Sync {
 
     /// The keys with that prefix, sorted.
     fn keys<'a>(&'a self, space: &'a KvSpace, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>, KvError>>;
-
-    /// The bytes of all keys and values of a plugin, in every space.
-    fn used<'a>(&'a self, plugin: &'a PluginId) -> BoxFuture<'a, Result<u64, KvError>>;
 }
 
 /// A plugin's way to the store: checks keys and quotas.
 pub(crate) struct KvDesk {
     store: Arc<dyn KvStore>,
     limits: Arc<Limits>,
-    /// One write at a time, so that two calls cannot both fit into the same rest.
-    writing: Mutex<()>,
 }
 
 impl KvDesk {
     pub(crate) fn new(store: Arc<dyn KvStore>, limits: Arc<Limits>) -> Self {
-        Self { store, limits, writing: Mutex::new(()) }
+        Self { store, limits }
     }
 
     pub(crate) async fn get(&self, space: &KvSpace, key: &str) -> Result<Option<KvEntry>, KvError> {
@@ -105,14 +109,7 @@ impl KvDesk {
         if value.len() > limits.value {
             return Err(KvError::Limit(format!("the value has {} bytes; at most {}", value.len(), limits.value)));
         }
-        let _writing = self.writing.lock().await;
-        let before = self.store.get(space, key).await?.map_or(0, |entry| size(key, &entry.value));
-        let used = self.store.used(&space.plugin).await?.saturating_sub(before).saturating_add(size(key, &value));
-        if used > limits.total {
-            let most = limits.total;
-            return Err(KvError::Limit(format!("the plugin's storage is full: {used} bytes; at most {most}")));
-        }
-        self.store.set(space, key, value, expected).await
+        self.store.set(space, key, value, expected, limits.total).await
     }
 
     pub(crate) async fn delete(&self, space: &KvSpace, key: &str) -> Result<bool, KvError> {
@@ -131,8 +128,4 @@ impl KvDesk {
         }
         Err(KvError::Limit(format!("a key has 1 to {most} bytes; this one has {}", key.len())))
     }
-}
-
-fn size(key: &str, value: &[u8]) -> u64 {
-    (key.len() + value.len()) as u64
 }

@@ -149,6 +149,10 @@ pub(super) enum PluginCommand {
         /// A component file, or the folder with it
         source: PathBuf,
 
+        /// Grant what it asks for without a question
+        #[arg(long)]
+        yes: bool,
+
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -240,7 +244,7 @@ mod tests {
             "session show abc --json",
             "plugin list --json",
             "plugin info aar:notes",
-            "plugin install ./x.wasm",
+            "plugin install ./x.wasm --yes",
             "plugin remove aar:notes",
             "plugin build --component a --manifest b --output c",
             "config show",

@@ -54,12 +54,6 @@ fn model(settings: &Settings) -> Result<String, ModelsError> {
     Ok(models.default_id().to_owned())
 }
 
-impl From<ModelsError> for Failure {
-    fn from(error: ModelsError) -> Self {
-        Self::usage(error.to_string()).hint("see `model` and `[providers]` in the file of `acp-runtime config path`")
-    }
-}
-
 pub(super) fn schema() -> Result<ExitCode, Failure> {
     writeln!(io::stdout(), "{:#}", settings_schema())?;
     Ok(ExitCode::SUCCESS)

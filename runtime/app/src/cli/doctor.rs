@@ -48,14 +48,15 @@ impl Check {
 }
 
 pub(super) fn command(paths: &Paths, overrides: Overrides, json: bool) -> Result<ExitCode, Failure> {
-    let (config, settings) = configuration(paths, overrides);
-    let mut checks = config;
+    let (mut checks, settings) = configuration(paths, overrides);
     checks.extend(folders(paths));
     checks.push(model(&settings));
     checks.extend(system());
-    let runtime = Runtime::new(settings, paths.clone())?;
-    checks.push(wait(store(runtime.store(), paths.sessions()))?);
-    checks.extend(super::plugin::check(&runtime));
+    // A runtime that cannot be made has its reason among the checks.
+    if let Ok(runtime) = Runtime::new(settings, paths) {
+        checks.push(wait(store(runtime.store(), paths.sessions()))?);
+        checks.extend(plugins(&runtime));
+    }
 
     let mut out = io::stdout();
     for check in &checks {
@@ -106,7 +107,9 @@ fn folders(paths: &Paths) -> Vec<Check> {
     let hint = "check its permissions, or set `ACP_RUNTIME_HOME` to a folder that can be written";
     let checked = |check, path: PathBuf, without: &str| match writable(&path) {
         Ok(()) => Check::ok(check, format!("`{}`", path.display())),
-        Err(problem) => Check::warn(check, format!("`{}` cannot be written: {problem}; {without}", path.display()), hint),
+        Err(problem) => {
+            Check::warn(check, format!("`{}` cannot be written: {problem}; {without}", path.display()), hint)
+        }
     };
     vec![
         checked("plugins", paths.plugins(), "none can be installed"),
@@ -162,12 +165,22 @@ async fn store(store: Arc<dyn SessionStore>, path: PathBuf) -> Check {
     }
 }
 
+fn plugins(runtime: &Runtime) -> Vec<Check> {
+    let shelf = runtime.shelf();
+    let found = Check::ok("plugins", format!("{} can be used", shelf.plugins().len()));
+    let problems = shelf.problems().iter();
+    let hint = "see `acp-runtime plugin list`";
+    std::iter::once(found).chain(problems.map(|problem| Check::warn("plugins", problem, hint))).collect()
+}
+
 /// What the system must have: plugins' folders are opened through `/proc/self/fd`, and every session holds some open.
 #[cfg(target_os = "linux")]
 fn system() -> Vec<Check> {
     let folders = match rustix::fs::access("/proc/self/fd", rustix::fs::Access::READ_OK) {
         Ok(()) => Check::ok("system", "`/proc` is mounted"),
-        Err(error) => Check::fail("system", format!("`/proc/self/fd`: {error}"), "mount `/proc`: plugins need it for files"),
+        Err(error) => {
+            Check::fail("system", format!("`/proc/self/fd`: {error}"), "mount `/proc`: plugins need it for files")
+        }
     };
     vec![folders, open_files()]
 }

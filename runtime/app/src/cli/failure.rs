@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use acp_runtime_agent::session::{OpenError, PromptError};
 use acp_runtime_agent::store::StoreError;
 
+use crate::compose::SetupError;
+use crate::models::ModelsError;
 use crate::settings::SettingsError;
 
 /// A command did what it was asked for, but the outcome is bad.
@@ -103,7 +105,7 @@ impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         match error {
             OpenError::Store(error) => error.into(),
-            OpenError::Setup { message, hint } => Self::Told { exit: USAGE, message, hint: Some(hint) },
+            OpenError::Setup { message, hint } => Self::new(message).hint(hint),
             OpenError::Folder { .. } => Self::usage(error.to_string()).hint("name an existing folder with `--cwd`"),
             OpenError::Unknown(_) => Self::usage(error.to_string()).hint("see `acp-runtime session list`"),
         }
@@ -113,5 +115,20 @@ impl From<OpenError> for Failure {
 impl From<PromptError> for Failure {
     fn from(error: PromptError) -> Self {
         Self::new(error.to_string())
+    }
+}
+
+impl From<ModelsError> for Failure {
+    fn from(error: ModelsError) -> Self {
+        Self::usage(error.to_string()).hint("see `model` and `[providers]` in the file of `acp-runtime config path`")
+    }
+}
+
+impl From<SetupError> for Failure {
+    fn from(error: SetupError) -> Self {
+        match error {
+            SetupError::Models(error) => error.into(),
+            SetupError::Connection(_) => Self::new(error.to_string()).hint("see the log for what came before"),
+        }
     }
 }

@@ -15,10 +15,7 @@ use super::headless::Headless;
 /// Bytes of a prompt from stdin.
 const MOST: u64 = 16 << 20;
 
-pub(super) async fn command(
-    factory: Arc<dyn SessionFactory>,
-    arguments: RunArguments,
-) -> Result<ExitCode, Failure> {
+pub(super) async fn command(factory: Arc<dyn SessionFactory>, arguments: RunArguments) -> Result<ExitCode, Failure> {
     let cwd = absolute(arguments.cwd.unwrap_or_else(|| PathBuf::from(".")))?;
     let text = prompt(arguments.prompt)?;
     let headless = Arc::new(Headless::new(arguments.allow, arguments.json));
@@ -47,8 +44,9 @@ pub(super) async fn command(
     match outcome? {
         StopReason::EndTurn => Ok(ExitCode::SUCCESS),
         StopReason::MaxTokens => Err(stopped("the answer reached the model's limit of tokens")),
-        StopReason::MaxTurnRequests => Err(stopped("it reached `limits.model_requests`")
-            .hint("raise it in the configuration, or split the task")),
+        StopReason::MaxTurnRequests => {
+            Err(stopped("it reached `limits.model_requests`").hint("raise it in the configuration, or split the task"))
+        }
         StopReason::Refusal => Err(stopped("the model refuses to go on")),
         StopReason::Cancelled => Err(stopped("it was cancelled")),
     }

@@ -19,7 +19,7 @@ use crate::manifest::{Inventory, ToolEntry};
 use crate::plain;
 use crate::state::{HostError, PluginState};
 
-#[expect(missing_docs, clippy::pedantic, unreachable_pub, reason = "written by wasmtime")]
+#[expect(clippy::pedantic, reason = "written by wasmtime")]
 mod generated {
     wasmtime::component::bindgen!({
         path: [

@@ -55,11 +55,12 @@ impl From<WorkspaceError> for HostError {
     fn from(error: WorkspaceError) -> Self {
         let kind = match &error {
             WorkspaceError::NotFound(_) => "std:not-found",
-            WorkspaceError::Outside(_) | WorkspaceError::MultiplyLinked(_) => "std:denied",
+            WorkspaceError::Outside(_) | WorkspaceError::Denied(_) | WorkspaceError::MultiplyLinked(_) => "std:denied",
             WorkspaceError::TooLarge { .. } => "std:limit",
-            WorkspaceError::WrongKind { .. } | WorkspaceError::NotText(_) | WorkspaceError::Exists(_) => {
-                "std:invalid-args"
-            }
+            WorkspaceError::WrongKind { .. }
+            | WorkspaceError::NotText(_)
+            | WorkspaceError::Exists(_)
+            | WorkspaceError::BadPattern { .. } => "std:invalid-args",
             WorkspaceError::NoPermit(_) | WorkspaceError::System { .. } => "std:internal",
         };
         Self::new(kind, error.to_string())
@@ -71,7 +72,7 @@ impl From<KvError> for HostError {
         let message = error.to_string();
         match error {
             KvError::Conflict { .. } => Self { kind: "std:conflict", message, retry: true },
-            KvError::Limit(_) => Self::limit(message),
+            KvError::Limit(_) | KvError::Full { .. } => Self::limit(message),
             KvError::Failed(_) => Self::new("std:internal", message),
         }
     }

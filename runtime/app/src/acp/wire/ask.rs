@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use acp_runtime_agent::capability::Effect;
 use acp_runtime_agent::gate::{Approval, Ask};
 use acp_runtime_agent::model::ToolKind;
 use acp_runtime_agent::transcript::{Location, ToolContent};
@@ -28,7 +29,7 @@ pub(in crate::acp) fn question(ask: &Ask, synthetic: &str) -> Question {
     let id = ask.call.as_ref().map_or_else(|| synthetic.to_owned(), ToString::to_string);
     let fields = schema::ToolCallUpdateFields::new()
         .title(line(&ask.title, TITLE))
-        .kind(tool_kind(kind(&ask.classes)))
+        .kind(tool_kind(kind(&ask.effects)))
         .status(schema::ToolCallStatus::Pending)
         .content(contents(&ask.content, CONTENT))
         .locations(places(&touched(&ask.content)))
@@ -62,20 +63,18 @@ pub(in crate::acp) fn approval(
 }
 
 /// The icon: of the gravest effect. Never one that clients wave through for a grave one.
-fn kind(classes: &[&str]) -> ToolKind {
-    const BY_GRAVITY: [(&str, ToolKind); 7] = [
-        ("run", ToolKind::Execute),
-        ("server", ToolKind::Execute),
-        ("delete", ToolKind::Delete),
-        ("move", ToolKind::Move),
-        ("write", ToolKind::Edit),
-        ("fetch", ToolKind::Fetch),
-        ("read", ToolKind::Read),
-    ];
-    if classes.iter().any(|class| BY_GRAVITY.iter().all(|(known, _)| known != class)) {
-        return ToolKind::Other;
-    }
-    BY_GRAVITY.iter().find(|(class, _)| classes.contains(class)).map_or(ToolKind::Other, |(_, kind)| *kind)
+/// The kind of the gravest effect.
+fn kind(effects: &[Effect]) -> ToolKind {
+    let kinds = effects.iter().map(|effect| match effect {
+        Effect::Run(_) | Effect::CallServer { .. } => (7, ToolKind::Execute),
+        Effect::Delete(_) => (6, ToolKind::Delete),
+        Effect::Move { .. } => (5, ToolKind::Move),
+        Effect::Write(_) => (4, ToolKind::Edit),
+        Effect::Fetch(_) => (3, ToolKind::Fetch),
+        Effect::UseSecret(_) | Effect::CallPlugin(..) | Effect::Kv(_) | Effect::Prompt => (2, ToolKind::Other),
+        Effect::Read(_) | Effect::ReadSession => (1, ToolKind::Read),
+    });
+    kinds.max_by_key(|(gravity, _)| *gravity).map_or(ToolKind::Other, |(_, kind)| kind)
 }
 
 fn touched(content: &[ToolContent]) -> Vec<Location> {
@@ -110,19 +109,31 @@ fn option_name(kind: PermissionOptionKind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use acp_runtime_agent::capability::{CommandLine, RootId, SecretName, WorkspacePath};
     use acp_runtime_agent::transcript::ToolCallId;
     use expect_test::expect;
     use serde_json::json;
 
     use super::*;
 
-    fn ask(classes: Vec<&'static str>, may_remember: bool) -> Ask {
+    fn write() -> Effect {
+        Effect::Write(WorkspacePath::new(RootId(0), "a.txt").unwrap().scope())
+    }
+
+    fn read() -> Effect {
+        Effect::Read(WorkspacePath::new(RootId(0), "a.txt").unwrap().scope())
+    }
+
+    fn run() -> Effect {
+        Effect::Run(CommandLine { program: "make".to_owned(), arguments: Vec::new() })
+    }
+
+    fn ask(effects: Vec<Effect>, may_remember: bool) -> Ask {
         Ask {
             call: Some(ToolCallId::new("call-1")),
             subject: "tool write_file".to_owned(),
             title: "tool write_file: write `a.txt`".to_owned(),
-            effects: vec!["write `a.txt`".to_owned()],
-            classes,
+            effects,
             content: vec![ToolContent::Diff { path: "/p/a.txt".to_owned(), old: None, new: "hi\n".to_owned() }],
             raw: Some(json!({ "path": "a.txt" })),
             may_remember,
@@ -131,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_question_shows_what_would_happen() {
-        let question = question(&ask(vec!["write"], true), "ask-1");
+        let question = question(&ask(vec![write()], true), "ask-1");
         let shown = format!(
             "{}\n{}",
             serde_json::to_string(&question.call).unwrap(),
@@ -142,7 +153,7 @@ mod tests {
 
     #[test]
     fn always_is_offered_only_where_it_is_kept() {
-        let question = question(&Ask { call: None, ..ask(vec!["run"], false) }, "ask-1");
+        let question = question(&Ask { call: None, ..ask(vec![run()], false) }, "ask-1");
         let ids: Vec<String> = question.options.iter().map(|option| option.option_id.to_string()).collect();
         assert_eq!(ids, ["allow_once", "reject_once", "reject_always"]);
         assert_eq!(question.call.tool_call_id.to_string(), "ask-1");
@@ -160,15 +171,17 @@ mod tests {
 
     #[test]
     fn the_icon_is_the_gravest() {
-        for (classes, expected) in [
-            (vec!["read"], ToolKind::Read),
-            (vec!["read", "write"], ToolKind::Edit),
-            (vec!["write", "delete"], ToolKind::Delete),
-            (vec!["read", "run"], ToolKind::Execute),
-            (vec!["read", "secret"], ToolKind::Other),
+        let delete = Effect::Delete(WorkspacePath::new(RootId(0), "a.txt").unwrap().scope());
+        let secret = Effect::UseSecret(SecretName::new("token").unwrap());
+        for (effects, expected) in [
+            (vec![read()], ToolKind::Read),
+            (vec![read(), write()], ToolKind::Edit),
+            (vec![write(), delete], ToolKind::Delete),
+            (vec![read(), run()], ToolKind::Execute),
+            (vec![read(), secret], ToolKind::Other),
             (vec![], ToolKind::Other),
         ] {
-            assert_eq!(kind(&classes), expected, "{classes:?}");
+            assert_eq!(kind(&effects), expected, "{effects:?}");
         }
     }
 }

@@ -1,0 +1,275 @@
+//! The one place where concrete types are chosen: settings, store, models, plugins and tools become sessions.
+//!
+//! Making a [`Runtime`] opens nothing and starts nothing, so `initialize` is answered before anything is loaded. A
+//! session gets its own gate, workspace and catalogues; what sessions can share (specs, handles of folders, compiled
+//! plugins) they share. Tested through the real binary in `tests/it`.
+
+mod book;
+mod shelf;
+mod storage;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use acp_runtime_agent::command::CommandCatalog;
+use acp_runtime_agent::context::History;
+use acp_runtime_agent::event::{CommandInfo, SessionEvent};
+use acp_runtime_agent::gate::{Gate, SharedMode};
+use acp_runtime_agent::panel::{PanelBoard, StalePanels};
+use acp_runtime_agent::session::{
+    OpenError, OrderedApprover, Outbox, SessionFactory, SessionHandle, SessionParts, SessionRequest, builtin_commands,
+};
+use acp_runtime_agent::store::{SessionRecord, SessionStore};
+use acp_runtime_agent::tool::ToolCatalog;
+use acp_runtime_agent::transcript::SessionId;
+use acp_runtime_agent::turn::TurnContext;
+use acp_runtime_host::plugin_host::{PluginHost, SessionPlugins};
+use acp_runtime_host::scope::{Folders, HeldRoot, SessionScope};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+
+use crate::acp;
+use crate::audit::AuditLog;
+use crate::models::{Models, ModelsError};
+use crate::settings::{Paths, Settings, SettingsError, variable};
+use crate::store::{Answers, SqliteStore};
+use crate::tools::native_tools;
+use crate::transport::stdio;
+use crate::workspace::{DiskWorkspace, RootError, RootRegistry};
+
+use book::Book;
+pub use shelf::{KnownPlugin, Origin, Shelf};
+use storage::PluginStorage;
+
+/// Everything of one process.
+pub struct Runtime {
+    settings: Settings,
+    models: Models,
+    store: SqliteStore,
+    folders: RootRegistry,
+    audit: AuditLog,
+    shelf: Shelf,
+}
+
+/// Why the runtime cannot work with these settings.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// A model that is named cannot be had.
+    #[error(transparent)]
+    Models(#[from] ModelsError),
+    /// The protocol's descriptors cannot be had, or the connection broke.
+    #[error("the connection to the client failed: {0}")]
+    Connection(String),
+}
+
+impl Runtime {
+    /// A runtime with these settings. Opens, reads and starts nothing.
+    pub fn new(settings: Settings, paths: &Paths) -> Result<Arc<Self>, SetupError> {
+        let models = Models::new(settings.model.as_deref(), settings.providers.clone(), variable)?;
+        let store = SqliteStore::new(paths.sessions());
+        let host = PluginHost::new(
+            Some(paths.compiled()),
+            acp_runtime_host::limits::Limits::default(),
+            Arc::new(PluginStorage::new(store.clone())),
+        );
+        let bundled = paths.bundled_plugins().filter(|_| settings.plugins.bundled);
+        let shelf = Shelf::new(host, bundled, settings.plugins.paths.clone(), paths.plugins());
+        let audit = AuditLog::new(paths.audit());
+        Ok(Arc::new(Self { settings, models, store, folders: RootRegistry::default(), audit, shelf }))
+    }
+
+    /// The plugins of this process.
+    pub fn shelf(&self) -> &Shelf {
+        &self.shelf
+    }
+
+    /// The models of this process.
+    pub fn models(&self) -> &Models {
+        &self.models
+    }
+
+    /// Serves ACP on stdin and stdout until the client goes away or the process is asked to stop.
+    pub async fn serve_acp(self: Arc<Self>) -> Result<(), SetupError> {
+        let transport = stdio::open(stdio::Limits::default()).map_err(broken)?;
+        let options = acp::Options {
+            name: "acp-runtime".to_owned(),
+            title: "ACP Runtime".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            permission_timeout: self.settings.permission.timeout.duration(),
+        };
+        let warming = self.clone();
+        tokio::spawn(async move { warming.shelf.warm().await });
+        acp::serve(transport, self, options, asked_to_stop()).await.map_err(broken)
+    }
+
+    async fn open(&self, id: SessionId, request: SessionRequest, history: History) -> Result<SessionHandle, OpenError> {
+        let cwd = PathBuf::from(&request.cwd);
+        let folders = self.open_folders(&request)?;
+        let settings = self.settings_in(&cwd)?;
+        let policy = Arc::new(settings.policy());
+        let disk = DiskWorkspace::open(&self.folders, &folders, settings.files.denied().into()).map_err(folder)?;
+        let roots = disk.roots().clone();
+        let held = roots
+            .iter()
+            .filter_map(|root| Some(HeldRoot { id: root.id, dir: disk.handle(root.id)?.clone() }))
+            .collect();
+
+        let stale = StalePanels::default();
+        let mode = SharedMode::new(history.mode().unwrap_or(settings.mode));
+        let face = &request.face;
+        let outbox = Outbox::new(id.clone(), history, stale.clone(), Arc::new(self.store.clone()), face.audience(&id));
+        let approver = Arc::new(OrderedApprover::new(outbox.clone(), face.approver(&id)));
+        let plugins = self.shelf.enabled(&settings.plugins.disabled);
+        let book = Arc::new(Book::new(&plugins, Answers::new(self.store.clone(), roots.clone())));
+        let gate = Arc::new(Gate::new(policy, mode, approver, book, self.audit.sink(id.clone())));
+        let workspace = face.overlay(&id, &roots, Arc::new(disk));
+
+        let project = roots.iter().next().map(|root| root.canonical.display().to_string()).unwrap_or_default();
+        let scope = SessionScope {
+            session: id.clone(),
+            project,
+            folders: Folders { names: roots.clone(), held },
+            gate: gate.clone(),
+            workspace: workspace.clone(),
+            events: Arc::new(outbox.clone()),
+            settings: settings.plugins.settings.iter().map(|(id, own)| (id.clone(), own.clone().into())).collect(),
+        };
+        let loaded: Vec<_> = plugins.iter().map(|known| known.plugin.clone()).collect();
+        let offered = self.shelf.host().open(&loaded, scope);
+        let mut tools = ToolCatalog::default();
+        for tool in native_tools(workspace, roots.clone()) {
+            add(tools.add(tool));
+        }
+        let (panels, commands) = furnish(offered, &mut tools, stale);
+        let model = self.models.open(self.models.default_id(), None).map_err(|error| OpenError::Setup {
+            message: error.to_string(),
+            hint: "correct `model` in the configuration: `acp-runtime config check`".to_owned(),
+        })?;
+        let turns = TurnContext { model, tools, gate, roots, limits: settings.limits.turn(), outbox };
+        let on_busy = settings.prompt.on_busy();
+        Ok(SessionHandle::spawn(SessionParts { id, turns, commands, panels, on_busy }))
+    }
+
+    /// All folders that the session is about; the first is its `cwd`.
+    fn open_folders(&self, request: &SessionRequest) -> Result<Vec<PathBuf>, OpenError> {
+        let paths = std::iter::once(&request.cwd).chain(&request.additional).map(PathBuf::from);
+        paths.map(|path| self.folders.open(&path).map(|_| path).map_err(folder)).collect()
+    }
+
+    fn settings_in(&self, cwd: &Path) -> Result<Settings, OpenError> {
+        let project = self.settings.in_project(cwd).map_err(|error: SettingsError| OpenError::Setup {
+            message: error.to_string(),
+            hint: "correct or remove the project's `.acp-runtime/config.toml`".to_owned(),
+        })?;
+        for ignored in &project.ignored {
+            tracing::warn!("{ignored}");
+        }
+        Ok(project.settings)
+    }
+}
+
+impl SessionFactory for Runtime {
+    fn create(&self, request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>> {
+        async move {
+            let id = SessionId::new(uuid::Uuid::now_v7().simple().to_string());
+            let record = SessionRecord {
+                id: id.clone(),
+                cwd: request.cwd.clone(),
+                additional: request.additional.clone(),
+                title: None,
+                updated: std::time::SystemTime::now(),
+            };
+            let session = self.open(id, request, History::default()).await?;
+            self.store.create(record).await?;
+            Ok(session)
+        }
+        .boxed()
+    }
+
+    fn load(
+        &self,
+        id: SessionId,
+        request: SessionRequest,
+    ) -> BoxFuture<'_, Result<(SessionHandle, Vec<SessionEvent>), OpenError>> {
+        async move {
+            let Some((_, mut events)) = self.store.load(&id).await? else { return Err(OpenError::Unknown(id)) };
+            let mut history = History::of(&events);
+            let repair = history.repair();
+            if !repair.is_empty() {
+                repair.iter().for_each(|event| history.apply(event));
+                self.store.append(&id, repair.clone().into()).await?;
+                events.extend(repair);
+            }
+            Ok((self.open(id, request, history).await?, events))
+        }
+        .boxed()
+    }
+
+    fn store(&self) -> Arc<dyn SessionStore> {
+        Arc::new(self.store.clone())
+    }
+}
+
+/// What plugins offer, put beside what every session has. What cannot be added is left out and logged: nothing is ever
+/// shadowed.
+fn furnish(offered: SessionPlugins, tools: &mut ToolCatalog, stale: StalePanels) -> (Arc<PanelBoard>, CommandCatalog) {
+    for problem in &offered.problems {
+        tracing::warn!("{problem}");
+    }
+    for tool in offered.tools {
+        add(tools.add(tool));
+    }
+    let mut panels = PanelBoard::new(stale);
+    for panel in offered.panels {
+        add(panels.add(panel));
+    }
+    let panels = Arc::new(panels);
+    let others: Vec<CommandInfo> = offered.commands.iter().map(|command| command.info().clone()).collect();
+    let mut commands = CommandCatalog::default();
+    for command in builtin_commands(tools, &panels, &others).into_iter().chain(offered.commands) {
+        add(commands.add(command));
+    }
+    (panels, commands)
+}
+
+fn add<E: std::fmt::Display>(added: Result<(), E>) {
+    if let Err(taken) = added {
+        tracing::warn!("left out: {taken}");
+    }
+}
+
+fn folder(error: RootError) -> OpenError {
+    let path = match &error {
+        RootError::Relative(path) | RootError::NotFound(path) | RootError::NotAFolder(path) => path,
+        RootError::System { path, .. } => path,
+    };
+    OpenError::Folder { path: path.clone(), reason: error.to_string() }
+}
+
+fn broken(error: impl std::fmt::Display) -> SetupError {
+    SetupError::Connection(error.to_string())
+}
+
+/// Done when the process is asked to stop: SIGTERM, or Ctrl-C.
+async fn asked_to_stop() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminate) => {
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = tokio::signal::ctrl_c() => {}
+                }
+            }
+            Err(error) => {
+                tracing::warn!("SIGTERM cannot be heard: {error}");
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+    #[cfg(not(unix))]
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,190 @@
+//! The plugins that this process knows: those that came with it, those that the settings name, and installed ones.
+//!
+//! Read once, when the first session needs them or in the background: manifests only, no code. A plugin that cannot be
+//! read is left out with its problem; of two with one id the first is taken, in the order above, and the other is a
+//! problem too.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use acp_runtime_agent::capability::{GrantSet, PluginId, Tier};
+use acp_runtime_host::package::{Package, PackageStore};
+use acp_runtime_host::plugin_host::{Plugin, PluginHost};
+
+/// Where a plugin is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// It came with the program.
+    Bundled,
+    /// The settings name it.
+    Named,
+    /// It was installed.
+    Installed,
+}
+
+impl Origin {
+    /// One word for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bundled => "bundled",
+            Self::Named => "named",
+            Self::Installed => "installed",
+        }
+    }
+}
+
+/// A plugin that can be used.
+#[derive(Clone)]
+pub struct KnownPlugin {
+    /// The plugin.
+    pub plugin: Arc<Plugin>,
+    /// Where it is from.
+    pub origin: Origin,
+    /// What it may do.
+    pub grants: GrantSet,
+}
+
+#[derive(Default)]
+struct Contents {
+    plugins: Vec<KnownPlugin>,
+    problems: Vec<String>,
+}
+
+/// All plugins of a process.
+pub struct Shelf {
+    host: Arc<PluginHost>,
+    bundled: Option<PathBuf>,
+    named: Vec<PathBuf>,
+    installed: PackageStore,
+    contents: OnceLock<Contents>,
+}
+
+impl Shelf {
+    /// A shelf of the component files in `bundled`, those in or at `named`, and those of the store in the folder
+    /// `installed`. Reads nothing yet.
+    pub fn new(host: Arc<PluginHost>, bundled: Option<&Path>, named: Vec<PathBuf>, installed: PathBuf) -> Self {
+        let installed = PackageStore::new(installed);
+        Self { host, bundled: bundled.map(Path::to_owned), named, installed, contents: OnceLock::new() }
+    }
+
+    /// What runs them.
+    pub fn host(&self) -> &Arc<PluginHost> {
+        &self.host
+    }
+
+    /// Where installed plugins are kept.
+    pub fn installed(&self) -> &PackageStore {
+        &self.installed
+    }
+
+    /// All that can be used.
+    pub fn plugins(&self) -> &[KnownPlugin] {
+        &self.contents().plugins
+    }
+
+    /// What is left out, and why; one sentence each.
+    pub fn problems(&self) -> &[String] {
+        &self.contents().problems
+    }
+
+    /// All but the disabled ones.
+    pub fn enabled(&self, disabled: &[PluginId]) -> Vec<KnownPlugin> {
+        self.plugins().iter().filter(|known| !disabled.contains(known.plugin.id())).cloned().collect()
+    }
+
+    /// Reads and compiles everything, in the background.
+    pub async fn warm(&self) {
+        let plugins: Vec<_> = self.plugins().iter().map(|known| known.plugin.clone()).collect();
+        self.host.warm(&plugins).await;
+    }
+
+    fn contents(&self) -> &Contents {
+        self.contents.get_or_init(|| {
+            let contents = self.read();
+            for problem in &contents.problems {
+                tracing::warn!("{problem}");
+            }
+            contents
+        })
+    }
+
+    fn read(&self) -> Contents {
+        let mut contents = Contents::default();
+        if let Some(place) = &self.bundled {
+            contents.take_place(&self.host, place, Origin::Bundled);
+        }
+        for place in &self.named {
+            contents.take_place(&self.host, place, Origin::Named);
+        }
+        match self.installed.list() {
+            Ok(installed) => {
+                for (id, installed) in installed {
+                    match self.installed.package(&installed) {
+                        Ok(package) => {
+                            let grants = installed.grants(package.manifest());
+                            contents.take(self.host.load(package), Origin::Installed, grants);
+                        }
+                        Err(error) => contents.problems.push(format!("plugin `{id}`: {error} ({})", error.hint())),
+                    }
+                }
+            }
+            Err(error) => contents.problems.push(error.to_string()),
+        }
+        contents
+    }
+}
+
+impl Contents {
+    /// A component file, or all of a folder.
+    fn take_place(&mut self, host: &Arc<PluginHost>, place: &Path, origin: Origin) {
+        match components(place) {
+            Ok(files) => files.iter().for_each(|file| self.take_file(host, file, origin)),
+            Err(error) => self.problems.push(format!("plugins at `{}` cannot be read: {error}", place.display())),
+        }
+    }
+
+    fn take_file(&mut self, host: &Arc<PluginHost>, file: &Path, origin: Origin) {
+        match Package::read(file) {
+            Ok(package) => {
+                // A bundled plugin was granted what it asks for by those who bundled it. One that the settings name
+                // was not: its reads are asked for, and nothing else is allowed.
+                let (tier, granted) = match origin {
+                    Origin::Bundled => (Tier::Bundled, None),
+                    Origin::Named | Origin::Installed => (Tier::Installed, Some(Vec::new())),
+                };
+                let grants = package.manifest().grants(tier, granted);
+                self.take(host.load(package), origin, grants);
+            }
+            Err(error) => self.problems.push(format!("{error} ({})", error.hint())),
+        }
+    }
+
+    fn take(&mut self, plugin: Arc<Plugin>, origin: Origin, grants: GrantSet) {
+        match self.plugins.iter().find(|known| known.plugin.id() == plugin.id()) {
+            None => self.plugins.push(KnownPlugin { plugin, origin, grants }),
+            Some(known) => self.problems.push(format!(
+                "plugin `{}`: a {} one of that id is there already, so the {} one is left out",
+                plugin.id(),
+                known.origin.as_str(),
+                origin.as_str()
+            )),
+        }
+    }
+}
+
+/// The component files of a folder, sorted; a file itself.
+#[expect(clippy::disallowed_methods, reason = "the folders of plugins are this room's")]
+fn components(place: &Path) -> std::io::Result<Vec<PathBuf>> {
+    if !place.is_dir() {
+        return Ok(vec![place.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(place)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "wasm") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}

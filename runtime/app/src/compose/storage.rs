@@ -1,0 +1,63 @@
+//! The plugins' own storage, in the session store's file.
+
+use acp_runtime_agent::store::StoreError;
+use acp_runtime_host::kv::{KvEntry, KvError, KvSpace, KvStore};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+
+use crate::store::{KvWrite, SqliteStore};
+
+pub(super) struct PluginStorage(SqliteStore);
+
+impl PluginStorage {
+    pub(super) fn new(store: SqliteStore) -> Self {
+        Self(store)
+    }
+}
+
+impl KvStore for PluginStorage {
+    fn get<'a>(&'a self, space: &'a KvSpace, key: &'a str) -> BoxFuture<'a, Result<Option<KvEntry>, KvError>> {
+        async move {
+            let entry = self.0.kv_get(ours(space), key.to_owned()).await.map_err(failed)?;
+            Ok(entry.map(|(value, version)| KvEntry { value, version }))
+        }
+        .boxed()
+    }
+
+    fn set<'a>(
+        &'a self,
+        space: &'a KvSpace,
+        key: &'a str,
+        value: Vec<u8>,
+        expected: Option<u64>,
+        quota: u64,
+    ) -> BoxFuture<'a, Result<u64, KvError>> {
+        async move {
+            match self.0.kv_set(ours(space), key.to_owned(), value, expected, quota).await.map_err(failed)? {
+                KvWrite::Written(version) => Ok(version),
+                KvWrite::Conflict(current) => {
+                    Err(KvError::Conflict { expected: expected.unwrap_or_default(), current })
+                }
+                KvWrite::OverQuota(used) => Err(KvError::Full { used, most: quota }),
+            }
+        }
+        .boxed()
+    }
+
+    fn delete<'a>(&'a self, space: &'a KvSpace, key: &'a str) -> BoxFuture<'a, Result<bool, KvError>> {
+        async move { self.0.kv_delete(ours(space), key.to_owned()).await.map_err(failed) }.boxed()
+    }
+
+    fn keys<'a>(&'a self, space: &'a KvSpace, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>, KvError>> {
+        async move { self.0.kv_list_keys(ours(space), prefix.to_owned()).await.map_err(failed) }.boxed()
+    }
+}
+
+fn ours(space: &KvSpace) -> crate::store::KvSpace {
+    let KvSpace { plugin, scope, owner } = space.clone();
+    crate::store::KvSpace { plugin, scope, owner }
+}
+
+fn failed(error: StoreError) -> KvError {
+    KvError::Failed(error.to_string())
+}
