@@ -119,6 +119,7 @@ async fn every_kind_of_event_survives(store: &impl SessionStore) {
                 Part::Image { data: "AAAA".into(), mime: "image/png".to_owned() },
                 Part::ResourceLink { name: "a".to_owned(), uri: "file:///a".to_owned() },
             ],
+            local: false,
         },
         SessionEvent::AgentThought { id: message.clone(), text: "hm".to_owned(), signature: None },
         SessionEvent::AgentThought { id: message.clone(), text: String::new(), signature: Some("sig".to_owned()) },

@@ -126,7 +126,7 @@ mod tests {
         fn pieces_fit_and_make_up_the_text(text in "(\\PC|\u{1}|\"|\n){0,2000}", times in 1usize..40) {
             let text = text.repeat(times);
             let made: Vec<&str> = pieces(&text).collect();
-            prop_assert_eq!(made.concat(), text);
+            prop_assert_eq!(made.concat(), text.as_str());
             for piece in made {
                 prop_assert!(serde_json::to_string(piece).unwrap().len() <= TEXT + 2);
             }
