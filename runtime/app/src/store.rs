@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use acp_runtime_agent::event::SessionEvent;
-use acp_runtime_agent::store::{ListQuery, SessionPage, SessionRecord, SessionStore, StoreError};
+use acp_runtime_agent::store::{KeptSession, ListQuery, SessionPage, SessionRecord, SessionStore, StoreError};
 use acp_runtime_agent::transcript::SessionId;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -94,10 +94,7 @@ impl SessionStore for SqliteStore {
         .boxed()
     }
 
-    fn load(
-        &self,
-        session: &SessionId,
-    ) -> BoxFuture<'_, Result<Option<(SessionRecord, Vec<SessionEvent>)>, StoreError>> {
+    fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<Option<KeptSession>, StoreError>> {
         let new = self.created().get(session).cloned();
         let session = session.clone();
         let found = self.0.reader.submit(move |db| journal::load(db, &session));
@@ -120,5 +117,4 @@ impl SessionStore for SqliteStore {
 }
 
 #[cfg(test)]
-#[path = "store/tests.rs"]
 mod tests;

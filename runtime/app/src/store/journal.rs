@@ -1,22 +1,17 @@
 //! Sessions and their events as rows.
 //!
-//! An event is a row of JSON; pieces of one text that arrive together are one row. The functions run inside the
-//! worker's transaction. Knows nothing about threads and queues.
+//! An event is a row of JSON. The functions run inside the worker's transaction. Knows nothing about threads and queues.
 
-use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use acp_runtime_agent::event::{self, SessionEvent};
-use acp_runtime_agent::store::{ListQuery, SessionPage, SessionRecord, StoreError};
+use acp_runtime_agent::store::{KeptSession, ListQuery, SessionPage, SessionRecord, StoreError};
 use acp_runtime_agent::transcript::SessionId;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 use super::schema::Fault;
-
-/// How long a text grows by joining pieces, in bytes: a replayed update stays well below the line limits of clients.
-const MOST_JOINED: usize = 16 * 1024;
 
 const COLUMNS: &str = "id, cwd, additional, title, updated, key";
 
@@ -33,12 +28,11 @@ pub(super) fn insert(db: &Connection, record: &SessionRecord) -> Result<(), Faul
 
 /// Keeps events of a known session, in order.
 pub(super) fn append(db: &Connection, session: &SessionId, events: &[SessionEvent]) -> Result<(), Fault> {
-    let rows = joined(events);
     let title = events.iter().rev().find_map(|event| match event {
         SessionEvent::Title { title } => Some(title),
         _ => None,
     });
-    let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+    let count = i64::try_from(events.len()).unwrap_or(i64::MAX);
     let (key, end): (i64, i64) = db
         .prepare_cached(
             "UPDATE session SET events = events + ?2, updated = ?3, title = coalesce(?4, title) WHERE id = ?1
@@ -50,32 +44,15 @@ pub(super) fn append(db: &Connection, session: &SessionId, events: &[SessionEven
         .optional()?
         .ok_or_else(|| Fault::Unwritable(format!("it knows no session `{session}`; it may have been deleted")))?;
     let mut insert = db.prepare_cached("INSERT INTO event (session, place, format, body) VALUES (?1, ?2, ?3, ?4)")?;
-    for (place, row) in (end - count..).zip(&rows) {
-        let body = serde_json::to_string(row).map_err(|error| unserializable(&error))?;
+    for (place, event) in (end - count..).zip(events) {
+        let body = serde_json::to_string(event).map_err(|error| unserializable(&error))?;
         insert.execute(params![key, place, event::FORMAT, body])?;
     }
     Ok(())
 }
 
-/// Pieces of one text as one event each.
-fn joined(events: &[SessionEvent]) -> Vec<Cow<'_, SessionEvent>> {
-    let mut joined: Vec<Cow<'_, SessionEvent>> = Vec::new();
-    for event in events {
-        let is_piece = matches!(event, SessionEvent::AgentText { .. } | SessionEvent::AgentThought { .. });
-        match joined.last_mut() {
-            Some(last) if is_piece => {
-                if let Some(next) = last.to_mut().join(event.clone(), MOST_JOINED) {
-                    joined.push(Cow::Owned(next));
-                }
-            }
-            _ => joined.push(Cow::Borrowed(event)),
-        }
-    }
-    joined
-}
-
 /// A session and all its events in order.
-pub(super) fn load(db: &Connection, session: &SessionId) -> Result<Option<(SessionRecord, Vec<SessionEvent>)>, Fault> {
+pub(super) fn load(db: &Connection, session: &SessionId) -> Result<Option<KeptSession>, Fault> {
     let found = db
         .prepare_cached(&format!("SELECT {COLUMNS} FROM session WHERE id = ?1"))?
         .query_row([session.as_str()], |row| Ok((record(row)?, row.get::<_, i64>(5)?)))

@@ -1,3 +1,5 @@
+//! The store from outside: the rules of the port, damage, full disks, killed processes.
+
 #![expect(clippy::disallowed_methods, reason = "the tests damage files and kill a child of their own")]
 
 use std::io::{BufRead, BufReader};
@@ -8,7 +10,7 @@ use std::time::Instant;
 
 use acp_runtime_agent::capability::{Effect, KvScope, PluginId, RootId, Roots, ServerName, ToolName, WorkspacePath};
 use acp_runtime_agent::event::ToolCallUpdate;
-use acp_runtime_agent::store::conformance::{self, joined, record, text};
+use acp_runtime_agent::store::conformance::{self, record, text};
 use acp_runtime_agent::transcript::ToolCallId;
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -76,8 +78,7 @@ async fn twenty_thousand_events_come_back_in_order_from_a_new_process() {
     let begun = Instant::now();
     let loaded = events(&SqliteStore::new(&place.file), "s").await;
     println!("loaded in {:?}", begun.elapsed());
-    assert_eq!(joined(&loaded), joined(&made));
-    assert!(loaded.len() < 1000, "pieces of one text that come together are kept together: {}", loaded.len());
+    assert_eq!(loaded, made);
 }
 
 #[test]
@@ -174,15 +175,17 @@ async fn damage_is_named_with_what_to_do() {
     let body = |file: &Path| {
         Connection::open(file).unwrap().execute("UPDATE event SET body = '{\"type\":'", []).unwrap();
     };
-    let damages: [(&str, &dyn Fn(&Path)); 4] =
-        [("foreign", &foreign), ("garbage", &garbage), ("holes", &holes), ("body", &body)];
-    for (name, damage) in damages {
+    for (name, damage) in [("foreign", foreign as fn(&Path)), ("garbage", garbage), ("holes", holes), ("body", body)] {
         let place = place();
         drop(one_session(&place.file).await);
         damage(&place.file);
-        let refused = SqliteStore::new(&place.file).load(&id("s")).await.unwrap_err();
+        let store = SqliteStore::new(&place.file);
+        let refused = store.load(&id("s")).await.unwrap_err();
         assert!(matches!(&refused, StoreError::Damaged { .. }), "{name}: {refused}");
         assert!(refused.to_string().ends_with("move the file away to begin a new one"), "{name}: {refused}");
+
+        std::fs::rename(&place.file, place.folder.path().join("away")).unwrap();
+        assert_eq!(store.load(&id("s")).await, Ok(None), "{name}: a new one was begun");
     }
 }
 
@@ -229,7 +232,7 @@ async fn a_full_disk_loses_nothing_and_later_appends_work() {
     assert!(refused.to_string().contains("free some space"), "{refused}");
     assert_eq!(events(&store, "s").await, [text("m", "kept")], "all or none");
     pages(1_000_000).await.unwrap();
-    append(&store, "s", &[big.clone()]).await.unwrap();
+    append(&store, "s", std::slice::from_ref(&big)).await.unwrap();
     assert_eq!(events(&store, "s").await, [text("m", "kept"), big]);
 }
 
@@ -252,7 +255,7 @@ async fn old_sessions_go_when_they_are_not_to_be_kept() {
     let store = one_session(&place.file).await;
     store.create(record("old", "/project")).await.unwrap();
     append(&store, "old", &[text("m", "x")]).await.unwrap();
-    let two_days_ago = journal::micros(SystemTime::now() - Duration::from_secs(2 * 86_400));
+    let two_days_ago = journal::micros(SystemTime::now() - Duration::from_hours(48));
     Connection::open(&place.file)
         .unwrap()
         .execute("UPDATE session SET updated = ?1 WHERE id = 'old'", [two_days_ago])

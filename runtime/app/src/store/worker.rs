@@ -155,6 +155,7 @@ fn commit(db: &mut Connection, path: &Path, role: Role, batch: &mut [Box<dyn Job
             Ok(()) => point.commit().map_err(at)?,
             // A full disk may end the whole transaction, and then nobody's work was kept.
             Err(error) if point.is_autocommit() => return Err(error),
+            Err(error @ StoreError::Damaged { .. }) => return Err(error),
             Err(_) => drop(point),
         }
     }
