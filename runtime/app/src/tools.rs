@@ -118,5 +118,4 @@ where
 }
 
 #[cfg(test)]
-#[path = "tools/tests.rs"]
 mod tests;

@@ -154,5 +154,4 @@ fn reason(error: &std::io::Error) -> String {
 }
 
 #[cfg(test)]
-#[path = "workspace/tests.rs"]
 pub(crate) mod tests;

@@ -3,8 +3,8 @@
 use similar::TextDiff;
 
 /// How many lines are compared, and how much of each: the answer must come soon.
-const MOST_COMPARED: usize = 5000;
-const MOST_OF_LINE: usize = 200;
+const MOST_COMPARED: usize = 2000;
+const MOST_OF_LINE: usize = 120;
 
 /// How alike lines must be to be shown, from 0 to 1.
 const ALIKE: f32 = 0.6;

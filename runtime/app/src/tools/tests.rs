@@ -1,3 +1,5 @@
+//! The tools as a model calls them, on a real folder.
+
 #![expect(clippy::disallowed_methods, reason = "the tests set up files and look at what became of them")]
 
 use std::fs;
@@ -204,7 +206,7 @@ async fn read_file_numbers_lines() {
 
 #[tokio::test]
 async fn read_file_gives_long_files_in_parts_that_add_up() {
-    let lines: String = (1..=5000).map(|n| format!("line {n} {}\n", "x".repeat(n % 60))).collect();
+    let lines = (1..=5000).map(|n| format!("line {n} {}\n", "x".repeat(n % 60))).collect::<Vec<_>>().concat();
     let desk = desk(&[("long", &lines), ("wide", &format!("{}\nnext", "w".repeat(1_000_000)))]);
     let (mut start, mut gathered, mut calls) = (1, String::new(), 0);
     while start <= 5000 {

@@ -50,7 +50,10 @@ pub(super) fn reading() -> OpenOptions {
 /// Creates or replaces a file, whole or not at all, with the folders above it.
 pub(super) fn write(place: &Place, text: &str) -> Result<(), WorkspaceError> {
     let fail = |error| place.failure(&error);
-    let real = place.real()?;
+    let real = place.real().map_err(|error| match error {
+        WorkspaceError::NotFound(_) => place.system("a file stands where a folder of its path should be"),
+        other => other,
+    })?;
     let Some(name) = real.file_name() else { return Err(place.not_a("file")) };
     let folder = place.folder_made(real.parent().unwrap_or(Path::new("")))?;
     let old = match folder.symlink_metadata(name) {

@@ -1,4 +1,8 @@
+//! A real folder under attack.
+
 #![expect(clippy::disallowed_methods, reason = "the tests set up folders and attack them")]
+
+mod searching;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -365,6 +369,8 @@ async fn what_cannot_be_read_says_why() {
         assert_eq!(disk.read(path).await.unwrap_err().to_string(), error);
     }
     assert_eq!(disk.read("full").await.unwrap().len() as u64, file::MOST_READ);
+    let below = disk.write("real.txt/below", "x").await.unwrap_err().to_string();
+    assert_eq!(below, "`real.txt/below`: a file stands where a folder of its path should be");
     let long = "n".repeat(300);
     let refused = disk.write(&long, "x").await.unwrap_err().to_string();
     assert_eq!(refused, format!("`{long}`: File name too long"));
@@ -502,101 +508,6 @@ fn a_folder_is_held_once_whatever_it_is_called() {
     assert_eq!(registry.open(Path::new("real")).unwrap_err(), RootError::Relative("real".to_owned()));
     assert_eq!(registry.open(&path("missing")).unwrap_err(), RootError::NotFound(shown("missing")));
     assert_eq!(registry.open(&path("file")).unwrap_err(), RootError::NotAFolder(shown("file")));
-}
-
-#[tokio::test]
-async fn a_search_honours_ignore_files_and_globs() {
-    let disk = disk().await;
-    disk.file(".gitignore", "*.log\n/build\ntarget/\n!keep.log\n# comment\n[bad\n");
-    disk.file("sub/.gitignore", "!deep.log\nlocal.txt\n");
-    disk.file("sub/.ignore", "only_here.txt\n");
-    for path in [
-        "a.log",
-        "keep.log",
-        "build/x.txt",
-        "sub/build/y.txt",
-        "sub/target/z.txt",
-        "sub/deep.log",
-        "sub/local.txt",
-        "sub/only_here.txt",
-        "local.txt",
-        ".github/ci.yml",
-        ".git/config",
-        "sub.rs",
-        "sub/deep/lib.rs",
-    ] {
-        disk.file(path, "needle\n");
-    }
-    let all = [
-        "keep.log",
-        "local.txt",
-        "real.txt",
-        "sub.rs",
-        "sub/build/y.txt",
-        "sub/deep.log",
-        "sub/deep/lib.rs",
-        "sub/inner.txt",
-    ];
-    for (under, globs, found) in [
-        ("", vec![], all.to_vec()),
-        ("", vec!["*.rs"], vec!["sub.rs", "sub/deep/lib.rs"]),
-        ("", vec!["./*.rs", "keep.*"], vec!["keep.log", "sub.rs", "sub/deep/lib.rs"]),
-        ("", vec!["sub/*.txt"], vec!["sub/inner.txt"]),
-        ("", vec!["sub/**"], vec!["sub/build/y.txt", "sub/deep.log", "sub/deep/lib.rs", "sub/inner.txt"]),
-        ("", vec!["**/*.{yml,rs}", ".github/**"], vec![".github/ci.yml", "sub.rs", "sub/deep/lib.rs"]),
-        ("", vec![".git/*"], vec![]),
-        ("sub", vec!["*.txt"], vec!["sub/build/y.txt", "sub/inner.txt"]),
-        ("sub", vec!["deep/*"], vec!["sub/deep/lib.rs"]),
-        ("build", vec![], vec!["build/x.txt"]),
-        ("sub/local.txt", vec![], vec!["sub/local.txt"]),
-    ] {
-        let names = disk.search(search(under, &globs, None)).await.unwrap();
-        assert_eq!(names, found, "{under} {globs:?}");
-    }
-    let lines = disk.search(search("", &["*.log"], Some("need"))).await.unwrap();
-    assert_eq!(lines, ["keep.log:1:needle", "sub/deep.log:1:needle"]);
-}
-
-#[tokio::test]
-async fn a_search_is_bounded() {
-    let disk = disk().await;
-    disk.file("many", "hit\n".repeat(10));
-    disk.file("big", "hit\n".repeat(600_000));
-    disk.file("binary", b"hit\n\0\nhit\n".repeat(3));
-    disk.file("latin", b"hit \xE9\r\n");
-    disk.file("long", format!("{}hit", "ä".repeat(2000)));
-    disk.link("linked", "many");
-    disk.link("folder", "../outside");
-    let found = disk.search(search("", &[], Some("HIT"))).await.unwrap();
-    assert_eq!(found, Vec::<String>::new());
-    let found = disk.search(Search { ignore_case: true, ..search("", &["l*"], Some("HIT$")) }).await.unwrap();
-    assert_eq!(found, [format!("long:1:{}…", "ä".repeat(500))]);
-    let found = disk.search(search("", &[], Some("^hit"))).await.unwrap();
-    assert_eq!(found.len(), 11, "neither big nor binary files, and no links: {found:?}");
-    assert_eq!(found[0], "latin:1:hit \u{FFFD}");
-    for (limit, lines) in [(0, 1), (3, 4), (10, 11), (11, 11)] {
-        let found = disk.search(Search { limit, ..search("", &[], Some("^hit")) }).await.unwrap();
-        assert_eq!(found.len(), lines, "{limit}");
-        assert_eq!(found.last().unwrap() == "(cut)", limit < 11, "{limit}");
-    }
-    for (globs, pattern, error) in [
-        (vec![], Some("("), "`(` is not a valid pattern: "),
-        (vec![], Some("(?=x)"), "`(?=x)` is not a valid pattern: "),
-        (vec!["{a"], None, "`{a` is not a valid pattern: "),
-    ] {
-        let refused = disk.search(search("", &globs, pattern)).await.unwrap_err().to_string();
-        assert!(refused.starts_with(error), "{refused}");
-    }
-    assert_eq!(disk.search(search("gone", &[], None)).await, Err(WorkspaceError::NotFound("gone".to_owned())));
-}
-
-#[tokio::test]
-async fn a_search_that_nobody_waits_for_ends() {
-    let disk = disk().await;
-    let (place, stop) = (disk.workspace.place(&at("")).unwrap(), CancellationToken::new());
-    assert_eq!(search::search(&place, &search("", &[], None), &stop).unwrap().hits.len(), 2);
-    stop.cancel();
-    assert_eq!(search::search(&place, &search("", &[], None), &stop).unwrap(), Found::default());
 }
 
 #[tokio::test]
