@@ -6,6 +6,7 @@ mod cli;
 mod crash;
 mod foreign;
 mod hostile_wire;
+mod models;
 mod panels;
 mod session;
 mod session_files;

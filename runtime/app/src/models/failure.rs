@@ -3,7 +3,6 @@
 //! Messages name the provider and quote it shortly; what they quote is cleaned of control characters and of every
 //! secret that was sent.
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use acp_runtime_agent::model::{ModelError, ModelErrorKind};
@@ -35,7 +34,7 @@ impl Failures {
                 Ok(inner) => self.translate(*inner, began),
                 Err(error) => match error.downcast_ref::<StreamTimeout>() {
                     Some(timeout) => self.timeout(*timeout),
-                    None => self.broken(&chain(error.as_ref()), began),
+                    None => self.broken(&root(error.as_ref()).to_string(), began),
                 },
             },
             Genai::HttpError { status, body, headers, .. } => self.http(status.as_u16(), &body, &headers),
@@ -85,7 +84,10 @@ impl Failures {
             ),
             _ => (
                 ModelErrorKind::Request,
-                format!("`{provider}` does not accept the request for `{model}` (HTTP {status}){says}"),
+                format!(
+                    "`{provider}` does not accept the request for `{model}` (HTTP {status}){says}; change it, or check \
+                     `[providers.{provider}]`"
+                ),
             ),
         };
         ModelError { status: Some(status), retry_after: retry_after(headers), ..self.error(kind, text) }
@@ -195,7 +197,7 @@ impl Failures {
             .find_map(|path| body.pointer(path).and_then(Value::as_str))
             .map(|text| self.quote(text))
             .unwrap_or_default();
-        if text.is_empty() { text } else { format!(" (it says: {text})") }
+        if text.is_empty() { text } else { format!(": {text}") }
     }
 
     /// Foreign text, fit to be shown: one line, not long, without secrets.
@@ -236,15 +238,9 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::try_from(date.duration_since(Timestamp::now())).unwrap_or_default())
 }
 
-/// An error with its causes; the outermost alone says little.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
+/// The first cause: what is around it says only that something failed.
+fn root<'a>(error: &'a (dyn std::error::Error + 'static)) -> &'a (dyn std::error::Error + 'static) {
+    std::iter::successors(Some(error), |error| error.source()).last().unwrap_or(error)
 }
 
 #[cfg(test)]
@@ -278,10 +274,10 @@ mod tests {
     fn a_providers_words_are_found_wherever_they_are() {
         let failures = failures();
         for (body, says) in [
-            (r#"{"error":{"message":"a","code":"x"}}"#, " (it says: a)"),
-            (r#"{"message":"b"}"#, " (it says: b)"),
-            (r#"{"error":"c"}"#, " (it says: c)"),
-            (r#""<html>d</html>""#, " (it says: <html>d</html>)"),
+            (r#"{"error":{"message":"a","code":"x"}}"#, ": a"),
+            (r#"{"message":"b"}"#, ": b"),
+            (r#"{"error":"c"}"#, ": c"),
+            (r#""<html>d</html>""#, ": <html>d</html>"),
             (r#"{"detail":[1]}"#, ""),
             ("[]", ""),
         ] {

@@ -220,12 +220,9 @@ impl ProviderModel {
     }
 
     /// One request and its answer; ends after [`ModelEvent::Stop`] or the first error.
-    fn attempt<'a>(
-        &'a self,
-        request: &'a ModelRequest,
-    ) -> impl Stream<Item = Result<ModelEvent, ModelError>> + Send + 'a {
+    fn attempt(&self, request: Arc<ModelRequest>) -> impl Stream<Item = Result<ModelEvent, ModelError>> + Send {
         try_stream! {
-            let mut chunks = self.connect(request).await?;
+            let mut chunks = self.connect(&request).await?;
             let mut answer = Answer::default();
             let mut end = None;
             while let Some(chunk) = chunks.next().await {
@@ -256,16 +253,7 @@ impl Model for ProviderModel {
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'_, Result<ModelEvent, ModelError>> {
         let request = Arc::new(request);
-        let attempt = move || {
-            let request = Arc::clone(&request);
-            async_stream::stream! {
-                let mut events = std::pin::pin!(self.attempt(&request));
-                while let Some(event) = events.next().await {
-                    yield event;
-                }
-            }
-        };
-        retrying(self.provider.settings.retries, attempt).boxed()
+        retrying(self.provider.settings.retries, move || self.attempt(Arc::clone(&request))).boxed()
     }
 }
 
@@ -358,5 +346,23 @@ fn tokens(usage: &genai::chat::Usage, window: Option<u64>) -> Usage {
         output: count(usage.completion_tokens),
         cached: count(usage.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens)),
         window,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_is_set_up_before_the_first_request() {
+        let toml = "wire = 'openai-chat'\nmodel = 'm'\nbase_url = 'http://127.0.0.1:1'\nretries.attempts = 1";
+        let provider = Provider::new("lab".to_owned(), toml::from_str(toml).unwrap(), |_| None).unwrap();
+        let http = Arc::<HttpClient>::default();
+        let model = ProviderModel::new(Arc::new(provider), None, None, Arc::clone(&http));
+        let request = ModelRequest { system: "".into(), messages: Vec::new(), tools: Vec::new().into() };
+        let answer = model.stream(request);
+        assert!(http.0.get().is_none());
+        let items: Vec<_> = answer.collect().await;
+        assert!(http.0.get().is_some() && items.len() == 1, "{items:?}");
     }
 }

@@ -1,0 +1,82 @@
+//! Chat Completions, as `OpenAI` streams them.
+
+use serde_json::{Value, json};
+
+use super::{Stop, Wire};
+
+/// One answer in this format.
+#[derive(Default)]
+pub(super) struct OpenAiChat {
+    calls: usize,
+}
+
+fn event(data: &Value) -> String {
+    format!("data: {data}\n\n")
+}
+
+fn choice(delta: &Value, finish_reason: Option<&str>) -> String {
+    event(&json!({
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "double",
+        "choices": [{ "index": 0, "delta": delta, "finish_reason": finish_reason }],
+    }))
+}
+
+impl Wire for OpenAiChat {
+    fn text(&mut self, text: &str) -> String {
+        choice(&json!({ "content": text }), None)
+    }
+
+    fn thought(&mut self, text: &str) -> String {
+        choice(&json!({ "reasoning_content": text }), None)
+    }
+
+    fn call(&mut self, name: &str, deltas: &[String]) -> String {
+        let index = self.calls;
+        self.calls += 1;
+        let head = json!({
+            "index": index,
+            "id": format!("call_{index}"),
+            "type": "function",
+            "function": { "name": name, "arguments": "" },
+        });
+        let arguments = |delta: &String| json!({ "index": index, "function": { "arguments": delta } });
+        let pieces = std::iter::once(head).chain(deltas.iter().map(arguments));
+        pieces.map(|piece| choice(&json!({ "tool_calls": [piece] }), None)).collect()
+    }
+
+    fn usage(&mut self, input: u64, output: u64) -> String {
+        event(&json!({
+            "id": "chatcmpl-1",
+            "object": "chat.completion.chunk",
+            "choices": [],
+            "usage": {
+                "prompt_tokens": input,
+                "completion_tokens": output,
+                "total_tokens": input + output,
+                "prompt_tokens_details": { "cached_tokens": input / 2 },
+            },
+        }))
+    }
+
+    fn stop(&mut self, stop: Stop) -> String {
+        let reason = match stop {
+            Stop::Finished => "stop",
+            Stop::Tools => "tool_calls",
+            Stop::Length => "length",
+            Stop::Filter => "content_filter",
+        };
+        choice(&json!({}), Some(reason))
+    }
+
+    fn end(&mut self) -> String {
+        "data: [DONE]\n\n".to_owned()
+    }
+
+    fn error(&self, status: u16) -> String {
+        json!({ "error": { "message": format!("the double says {status}"), "type": "double", "code": null } })
+            .to_string()
+    }
+}
