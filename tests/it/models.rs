@@ -61,6 +61,7 @@ fn render(items: &[Result<ModelEvent, ModelError>]) -> String {
             Ok(ModelEvent::Stop(stop)) => writeln!(lines, "  stop {stop:?}"),
             Err(error) => {
                 let ModelError { message, kind, provider, status, retry_after } = error;
+                let message = message.replace("; ", ";\n    ");
                 writeln!(lines, "  {kind:?} {provider} {status:?} {retry_after:?}\n    {message}")
             }
         }
@@ -208,62 +209,79 @@ async fn failures_that_stay_say_what_to_do() {
     expect![[r#"
         400: 1 asked
           Request lab Some(400) None
-            `lab` does not accept the request for `small` (HTTP 400): the double says 400; change it, or check `[providers.lab]`
+            `lab` does not accept the request for `small` (HTTP 400): the double says 400;
+            change it, or check `[providers.lab]`
         401: 1 asked
           Auth lab Some(401) None
-            `lab` does not accept the API key; set a valid one in `[providers.lab]`
+            `lab` does not accept the API key;
+            set a valid one in `[providers.lab]`
         403: 1 asked
           Auth lab Some(403) None
-            `lab` does not let this API key use `small`: The key **** may not.; check the account's rights
+            `lab` does not let this API key use `small`: The key **** may not.;
+            check the account's rights
         404: 1 asked
           Request lab Some(404) None
-            `lab` does not know the model `small` at `http://127.0.0.1:PORT/v1/`: the double says 404; check `model` and `base_url` in `[providers.lab]`
+            `lab` does not know the model `small` at `http://127.0.0.1:PORT/v1/`: the double says 404;
+            check `model` and `base_url` in `[providers.lab]`
         429, come back in an hour: 1 asked
           RateLimit lab Some(429) Some(3600s)
-            `lab` refuses more requests for now: the double says 429; try again later
+            `lab` refuses more requests for now: the double says 429;
+            try again later
         429, no credit: 1 asked
           Request lab Some(429) None
-            the account at `lab` has no credit left: You exceeded your quota.; add some, or choose another model
+            the account at `lab` has no credit left: You exceeded your quota.;
+            add some, or choose another model
         503 for ever: 4 asked
           Overloaded lab Some(503) None
-            `lab` has a problem of its own (HTTP 503): the double says 503; try again later
+            `lab` has a problem of its own (HTTP 503): the double says 503;
+            try again later
         malformed: 1 asked
           text "so"
           Malformed lab None None
-            `lab` sent what its wire format does not allow (EOF while parsing a list at line 1 column 13); check `wire` in `[providers.lab]`, or send the prompt again
+            `lab` sent what its wire format does not allow (EOF while parsing a list at line 1 column 13);
+            check `wire` in `[providers.lab]`, or send the prompt again
         malformed at once: 1 asked
           Malformed lab None None
-            `lab` sent what its wire format does not allow (expected ident at line 1 column 2); check `wire` in `[providers.lab]`, or send the prompt again
+            `lab` sent what its wire format does not allow (expected ident at line 1 column 2);
+            check `wire` in `[providers.lab]`, or send the prompt again
         cut after a word: 1 asked
           text "so"
           Network lab None None
-            the connection to `lab` broke in the middle of the answer (unexpected EOF during chunk size line); send the prompt again
+            the connection to `lab` broke in the middle of the answer (unexpected EOF during chunk size line);
+            send the prompt again
         ended after a word: 1 asked
           text "so"
           Network lab None None
-            the connection to `lab` broke in the middle of the answer (it ended early); send the prompt again
+            the connection to `lab` broke in the middle of the answer (it ended early);
+            send the prompt again
         ended without a reason: 1 asked
           text "so"
           Malformed lab None None
-            `lab` sent what its wire format does not allow (an answer that ends without a reason); check `wire` in `[providers.lab]`, or send the prompt again
+            `lab` sent what its wire format does not allow (an answer that ends without a reason);
+            check `wire` in `[providers.lab]`, or send the prompt again
         an error after a word: 1 asked
           text "so"
           Overloaded lab None None
-            `lab` gave up on the answer: Overloaded; send the prompt again to go on
+            `lab` gave up on the answer: Overloaded;
+            send the prompt again to go on
         an odd reason: 1 asked
           text "so"
           Malformed lab None None
-            `lab` sent what its wire format does not allow (an answer that ends with the reason `odd`); check `wire` in `[providers.lab]`, or send the prompt again
+            `lab` sent what its wire format does not allow (an answer that ends with the reason `odd`);
+            check `wire` in `[providers.lab]`, or send the prompt again
         nothing said: 1 asked
           Malformed lab None None
-            `lab` answered with neither text nor a tool call; send the prompt again
+            `lab` answered with neither text nor a tool call;
+            send the prompt again
         only thoughts: 1 asked
           thought "hm"
           Malformed lab None None
-            `lab` answered with neither text nor a tool call; send the prompt again
+            `lab` answered with neither text nor a tool call;
+            send the prompt again
         a web page: 1 asked
           Malformed lab None None
-            `lab` answered at `http://127.0.0.1:PORT/v1/` with something else than a model's answer; check `wire` and `base_url` in `[providers.lab]`
+            `lab` answered at `http://127.0.0.1:PORT/v1/` with something else than a model's answer;
+            check `wire` and `base_url` in `[providers.lab]`
     "#]].assert_eq(&table);
 }
 
@@ -276,7 +294,8 @@ async fn nobody_there() {
     let port = address.port().to_string();
     expect![[r#"
           Network lab None None
-            `lab` cannot be reached at `http://127.0.0.1:PORT/` (Connection refused (os error 111)); check `base_url` and the network
+            `lab` cannot be reached at `http://127.0.0.1:PORT/` (Connection refused (os error 111));
+            check `base_url` and the network
     "#]].assert_eq(&render(&items).replace(&port, "PORT"));
 }
 
@@ -290,10 +309,12 @@ async fn slow_providers_are_given_up() {
         silent: 1 asked
           text "so"
           Network lab None None
-            `lab` fell silent in the middle of its answer; try again, or raise `timeouts.silence_secs` in `[providers.lab]` if the model is slow
+            `lab` fell silent in the middle of its answer;
+            try again, or raise `timeouts.silence_secs` in `[providers.lab]` if the model is slow
         headless: 1 asked
           Network lab None None
-            `lab` has not begun to answer in time; try again, or raise `timeouts.response_secs` in `[providers.lab]` if the model is slow
+            `lab` has not begun to answer in time;
+            try again, or raise `timeouts.response_secs` in `[providers.lab]` if the model is slow
     "#]].assert_eq(&format!("silent: {silent}headless: {headless}"));
 }
 

@@ -40,6 +40,7 @@ pub struct Asked {
 }
 
 /// What the double does with one request.
+#[must_use]
 pub struct Reply {
     status: u16,
     headers: Vec<(&'static str, String)>,
