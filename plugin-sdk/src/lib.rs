@@ -32,8 +32,8 @@
 //!
 //! Outside WebAssembly the host is the double in `testing`, so a plugin's tests are plain `cargo test`.
 //!
-//! How it is tested: `tests/plugin.rs` defines a plugin of each sort and drives it through the double; the crates in
-//! `plugins/` are built as components and run in the real host.
+//! How it is tested: `tests.rs` defines a plugin of each sort and drives it through the double; the crates in `plugins/`
+//! are built as components and run in the real host.
 
 mod bindings;
 pub mod command;
@@ -51,6 +51,9 @@ pub use crate::error::{Error, ErrorKind, Result};
 pub use crate::host::{kv, log, plan, progress, settings, workspace};
 pub use crate::panel::{Acting, Action, Node, Panel, Style, View};
 pub use crate::tool::{Call, Outcome, SideEffect, Tool};
+
+#[cfg(test)]
+mod tests;
 
 /// For the code that [`export!`] makes.
 #[doc(hidden)]

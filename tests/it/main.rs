@@ -11,3 +11,4 @@ mod panels;
 mod session;
 mod session_files;
 mod session_history;
+mod wit;

@@ -88,20 +88,23 @@ pub(crate) mod workspace {
 
     /// The path as the guest sees it, without `.`; `..` and other absolute paths are outside.
     pub(in crate::testing) fn normalized(path: &str) -> crate::Result<String> {
-        let inside = path.strip_prefix("/workspace").map_or(path, |rest| rest.trim_start_matches('/'));
+        let inside = match path.strip_prefix("/workspace") {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,
+            _ if path.starts_with('/') => return Err(outside(path)),
+            _ => path,
+        };
         let mut parts = vec!["/workspace"];
-        for part in inside.split('/') {
-            match part {
-                "" if path.is_empty() || inside.is_empty() => {}
-                "" | ".." => {
-                    let message = format_args!("`{path}` is outside the workspace");
-                    return Err(Error::new(ErrorKind::Denied, message));
-                }
-                "." => {}
-                _ => parts.push(part),
+        for part in inside.split('/').filter(|part| !matches!(*part, "" | ".")) {
+            if part == ".." {
+                return Err(outside(path));
             }
+            parts.push(part);
         }
         Ok(parts.join("/"))
+    }
+
+    fn outside(path: &str) -> Error {
+        Error::new(ErrorKind::Denied, format_args!("`{path}` is outside the workspace"))
     }
 
     fn with_files<R>(act: impl FnOnce(&mut BTreeMap<String, String>) -> crate::Result<R>) -> Result<R, types::Error> {

@@ -7,8 +7,12 @@ mod count;
 mod languages;
 mod panel;
 mod report;
+mod settings;
 mod survey;
 mod tool;
+
+#[cfg(test)]
+mod tests;
 
 pub use crate::panel::CodeStatsPanel;
 pub use crate::tool::CodeStats;

@@ -7,7 +7,8 @@ use acp_plugin::{Acting, Action, Error, Node, Panel, Result, Style, View, panel,
 use serde::{Deserialize, Serialize};
 
 use crate::count::Lines;
-use crate::survey::{Bounds, Survey, survey};
+use crate::settings::Settings;
+use crate::survey::{Request, Survey, survey};
 
 /// How many languages, and how many files of each, are kept.
 const SHOWN: usize = 12;
@@ -72,7 +73,9 @@ pub(crate) fn remember(survey: &Survey) -> Result<()> {
 }
 
 fn count() -> Result<Brief> {
-    let brief = Brief::of(&survey(&workspace::roots(), None, &Bounds::default())?);
+    let settings = Settings::get()?;
+    let request = Request { exclude: &settings.exclude, ..Request::default() };
+    let brief = Brief::of(&survey(&workspace::roots(), &request)?);
     LAST.set(&brief)?;
     Ok(brief)
 }

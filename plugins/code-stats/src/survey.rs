@@ -4,6 +4,7 @@
 //! threads. Tested on folders that are made for the test.
 #![expect(clippy::disallowed_methods, reason = "reads the project through the folders that the host opened for it")]
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -11,10 +12,22 @@ use std::time::{Duration, Instant};
 
 use acp_plugin::workspace::Root;
 use acp_plugin::{Error, Result, progress};
-use ignore::{DirEntry, WalkBuilder};
+use ignore::overrides::OverrideBuilder;
+use ignore::{DirEntry, Walk, WalkBuilder};
 
 use crate::count::{self, Lines};
 use crate::languages;
+
+/// What to count.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Request<'a> {
+    /// A path as the plugin sees it, or relative to the first root; all roots without one.
+    pub(crate) path: Option<&'a str>,
+    /// Globs of files and folders that are left out, relative to where the count begins.
+    pub(crate) exclude: &'a [String],
+    /// Where to stop.
+    pub(crate) bounds: Bounds,
+}
 
 /// Where a survey stops.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +94,7 @@ impl Survey {
             *lines += file.lines;
         }
         let mut sums: Vec<_> = sums.into_iter().map(|(name, (files, lines))| (name, files, lines)).collect();
-        sums.sort_by_key(|(_, _, lines)| std::cmp::Reverse((lines.code, lines.total())));
+        sums.sort_by_key(|(_, _, lines)| Reverse((lines.code, lines.total())));
         sums
     }
 
@@ -95,37 +108,24 @@ impl Survey {
     }
 }
 
-/// Counts below `path`, a path as the plugin sees it or relative to the first root; without one, all roots.
-pub(crate) fn survey(roots: &[Root], path: Option<&str>, bounds: &Bounds) -> Result<Survey> {
+/// Counts.
+pub(crate) fn survey(roots: &[Root], request: &Request<'_>) -> Result<Survey> {
     let started = Instant::now();
     let mut survey = Survey::default();
-    for (start, root) in starts(roots, path)? {
-        if survey.cut.is_some() {
-            break;
-        }
+    for (start, root) in starts(roots, request.path)? {
         let prefix = if roots.len() > 1 { format!("{}/", root.name) } else { String::new() };
-        for entry in walk(&start) {
+        for entry in walk(&start, request.exclude)? {
             let Ok(entry) = entry else {
                 survey.unreadable += 1;
                 continue;
             };
-            if !entry.file_type().is_some_and(|kind| kind.is_file()) {
-                continue;
-            }
-            let Some(language) = languages::of_path(entry.path()) else { continue };
-            if survey.files.len() == bounds.files {
-                survey.cut = Some(Cut::Files(bounds.files));
+            let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+            let Some(language) = languages::of_path(entry.path()).filter(|_| is_file) else { continue };
+            survey.cut = request.bounds.reached(survey.files.len(), started)?;
+            if survey.cut.is_some() {
                 break;
             }
-            if survey.files.len() % STEP == STEP - 1 {
-                progress::check()?;
-                progress::emit(None, &format!("{} files counted", survey.files.len() + 1));
-                if started.elapsed() > bounds.time {
-                    survey.cut = Some(Cut::Time(bounds.time));
-                    break;
-                }
-            }
-            match read(&entry, bounds.file_size) {
+            match read(&entry, request.bounds.file_size) {
                 Ok(Some(text)) => survey.files.push(FileCount {
                     label: format!("{prefix}{}", label(entry.path(), &root.path)),
                     path: entry.into_path(),
@@ -136,9 +136,30 @@ pub(crate) fn survey(roots: &[Root], path: Option<&str>, bounds: &Bounds) -> Res
                 Err(_) => survey.unreadable += 1,
             }
         }
+        if survey.cut.is_some() {
+            break;
+        }
     }
-    survey.files.sort_by_key(|file| std::cmp::Reverse(file.lines.total()));
+    survey.files.sort_by_key(|file| Reverse(file.lines.total()));
     Ok(survey)
+}
+
+impl Bounds {
+    /// Whether to stop after so many files. Looks at the clock, shows progress and asks whether the call was cancelled
+    /// only every [`STEP`] files.
+    fn reached(&self, files: usize, started: Instant) -> Result<Option<Cut>> {
+        if files >= self.files {
+            return Ok(Some(Cut::Files(self.files)));
+        }
+        if files % STEP != 0 {
+            return Ok(None);
+        }
+        progress::check()?;
+        if files > 0 {
+            progress::emit(None, &format!("{files} files counted"));
+        }
+        Ok((started.elapsed() >= self.time).then_some(Cut::Time(self.time)))
+    }
 }
 
 /// Where to begin, with the root that each lies in.
@@ -159,15 +180,23 @@ fn starts<'a>(roots: &'a [Root], path: Option<&str>) -> Result<Vec<(PathBuf, &'a
     Ok(vec![(start, root)])
 }
 
-fn walk(start: &Path) -> ignore::Walk {
-    WalkBuilder::new(start)
+fn walk(start: &Path, exclude: &[String]) -> Result<Walk> {
+    let mut overrides = OverrideBuilder::new(start);
+    for glob in exclude {
+        let added = overrides.add(&format!("!{glob}"));
+        added.map_err(|error| Error::invalid_args(format_args!("settings: `exclude` has a bad glob: {error}")))?;
+    }
+    let overrides = overrides.build().map_err(Error::internal)?;
+    let walk = WalkBuilder::new(start)
         .hidden(false)
         .parents(false)
         .git_global(false)
         .require_git(false)
         .sort_by_file_name(std::ffi::OsStr::cmp)
         .filter_entry(|entry| entry.file_name() != ".git")
-        .build()
+        .overrides(overrides)
+        .build();
+    Ok(walk)
 }
 
 /// The file's bytes; none where it is too large.

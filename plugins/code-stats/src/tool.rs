@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use crate::panel;
 use crate::report::{By, Report};
-use crate::survey::{Bounds, survey};
+use crate::settings::Settings;
+use crate::survey::{Bounds, Request, survey};
 
 /// The arguments of `code-stats`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -39,7 +40,9 @@ impl Tool for CodeStats {
     fn run(self, call: &Call) -> Result<Outcome> {
         let defaults = Bounds::default();
         let bounds = Bounds { time: defaults.time.min(call.deadline.mul_f64(0.8)), ..defaults };
-        let survey = survey(&workspace::roots(), self.path.as_deref(), &bounds)?;
+        let settings = Settings::get()?;
+        let request = Request { path: self.path.as_deref(), exclude: &settings.exclude, bounds };
+        let survey = survey(&workspace::roots(), &request)?;
         if self.path.is_none() {
             panel::remember(&survey)?;
         }
