@@ -20,12 +20,11 @@ fn sources() -> Vec<PathBuf> {
 }
 
 fn parsed(source: &Path) -> UnresolvedPackageGroup {
-    let parsed = if source.is_dir() {
-        UnresolvedPackageGroup::parse_dir(source)
-    } else {
-        UnresolvedPackageGroup::parse_file(source)
-    };
-    parsed.unwrap_or_else(|error| panic!("{}: {error:#}", source.display()))
+    if source.is_dir() {
+        return UnresolvedPackageGroup::parse_dir(source).unwrap_or_else(|error| panic!("{error:#}"));
+    }
+    let text = std::fs::read_to_string(source).unwrap();
+    UnresolvedPackageGroup::parse(source, &text).unwrap_or_else(|(sources, error)| panic!("{}", error.render(&sources)))
 }
 
 fn resolved() -> Resolve {

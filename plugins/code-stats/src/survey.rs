@@ -23,7 +23,7 @@ use crate::languages;
 pub(crate) struct Request<'a> {
     /// A path as the plugin sees it, or relative to the first root; all roots without one.
     pub(crate) path: Option<&'a str>,
-    /// Globs of files and folders that are left out, relative to where the count begins.
+    /// Globs of files and folders that are left out, relative to their root.
     pub(crate) exclude: &'a [String],
     /// Where to stop.
     pub(crate) bounds: Bounds,
@@ -114,7 +114,7 @@ pub(crate) fn survey(roots: &[Root], request: &Request<'_>) -> Result<Survey> {
     let mut survey = Survey::default();
     for (start, root) in starts(roots, request.path)? {
         let prefix = if roots.len() > 1 { format!("{}/", root.name) } else { String::new() };
-        for entry in walk(&start, request.exclude)? {
+        for entry in walk(&root.path, start, request.exclude)? {
             let Ok(entry) = entry else {
                 survey.unreadable += 1;
                 continue;
@@ -180,20 +180,24 @@ fn starts<'a>(roots: &'a [Root], path: Option<&str>) -> Result<Vec<(PathBuf, &'a
     Ok(vec![(start, root)])
 }
 
-fn walk(start: &Path, exclude: &[String]) -> Result<Walk> {
-    let mut overrides = OverrideBuilder::new(start);
+/// Everything below `start`. Begins at the root, whose ignore files count as well, and takes the way to `start` only.
+fn walk(root: &str, start: PathBuf, exclude: &[String]) -> Result<Walk> {
+    let mut overrides = OverrideBuilder::new(root);
     for glob in exclude {
         let added = overrides.add(&format!("!{glob}"));
         added.map_err(|error| Error::invalid_args(format_args!("settings: `exclude` has a bad glob: {error}")))?;
     }
     let overrides = overrides.build().map_err(Error::internal)?;
-    let walk = WalkBuilder::new(start)
+    let walk = WalkBuilder::new(root)
         .hidden(false)
         .parents(false)
         .git_global(false)
         .require_git(false)
         .sort_by_file_name(std::ffi::OsStr::cmp)
-        .filter_entry(|entry| entry.file_name() != ".git")
+        .filter_entry(move |entry| {
+            let path = entry.path();
+            entry.file_name() != ".git" && (path.starts_with(&start) || start.starts_with(path))
+        })
         .overrides(overrides)
         .build();
     Ok(walk)
