@@ -32,8 +32,8 @@
 //!
 //! Outside WebAssembly the host is the double in `testing`, so a plugin's tests are plain `cargo test`.
 //!
-//! How it is tested: `tests.rs` defines a plugin of each sort and drives it through the double; the crates in `plugins/`
-//! are built as components and run in the real host.
+//! How it is tested: `tests.rs` defines a plugin of each sort and drives it through the double; the crates in
+//! `plugins/` are built as components and run in the real host.
 
 mod bindings;
 pub mod command;

@@ -26,7 +26,7 @@ pub(crate) mod imports;
 
 /// Calls a tool with those arguments.
 pub fn call<T: Tool>(arguments: &Value) -> Result<Outcome> {
-    let call = Call { id: "call-1".to_owned(), session: "session-1".to_owned(), deadline: Duration::from_secs(60) };
+    let call = Call { id: "call-1".to_owned(), session: "session-1".to_owned(), deadline: Duration::from_mins(1) };
     crate::tool::call::<T>(&arguments.to_string(), &call)
 }
 

@@ -1,4 +1,5 @@
 //! The host's functions, with the signatures that are generated for WebAssembly, over the double.
+#![expect(clippy::unnecessary_wraps, reason = "the signatures are the generated ones")]
 
 use crate::bindings::imports::types;
 use crate::{Error, ErrorKind};

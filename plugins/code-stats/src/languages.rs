@@ -5,7 +5,7 @@
 use std::path::Path;
 
 /// A language.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Language {
     /// As people call it.
     pub(crate) name: &'static str,
@@ -101,10 +101,12 @@ const ASSEMBLY: Syntax = Syntax { line: &[";", "#"], strings: &[DOUBLE], ..PLAIN
 const INI: Syntax = Syntax { line: &[";", "#"], ..PLAIN };
 const WAT: Syntax = Syntax { line: &[";;"], block: &[("(;", ";)")], nested: true, strings: &[DOUBLE], ..PLAIN };
 
+/// A language that is known by its extensions.
 const fn of(name: &'static str, extensions: &'static [&'static str], syntax: &'static Syntax) -> Language {
     Language { name, extensions, files: &[], syntax }
 }
 
+/// The same language, known by whole file names as well.
 const fn named(language: Language, files: &'static [&'static str]) -> Language {
     Language { files, ..language }
 }

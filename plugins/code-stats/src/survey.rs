@@ -151,7 +151,7 @@ impl Bounds {
         if files >= self.files {
             return Ok(Some(Cut::Files(self.files)));
         }
-        if files % STEP != 0 {
+        if !files.is_multiple_of(STEP) {
             return Ok(None);
         }
         progress::check()?;

@@ -44,13 +44,13 @@ fn small() -> (Host, TempDir) {
 fn by_language() {
     let (_host, _folder) = small();
     let outcome = call::<CodeStats>(&json!({})).unwrap();
-    expect![[r#"
+    expect![[r"
         | Language | Files | Code | Comments | Blank | Lines |
         |---|---:|---:|---:|---:|---:|
         | Rust | 2 | 3 | 1 | 1 | 5 |
         | Markdown | 1 | 2 | 0 | 1 | 3 |
         | **Total** | 3 | 5 | 1 | 2 | 8 |
-    "#]]
+    "]]
     .assert_eq(&outcome.to_text());
     let rows = json!([
         { "name": "Rust", "files": 2, "code": 3, "comments": 1, "blank": 1 },
@@ -64,13 +64,13 @@ fn by_language() {
 fn by_file_below_a_path() {
     let (_host, folder) = small();
     let outcome = call::<CodeStats>(&json!({ "path": "src", "by": "file", "limit": 1 })).unwrap();
-    expect![[r#"
+    expect![[r"
         | File | Files | Code | Comments | Blank | Lines |
         |---|---:|---:|---:|---:|---:|
         | src/main.rs | 1 | 2 | 1 | 1 | 4 |
         | **Total** | 2 | 3 | 1 | 1 | 5 |
 
-        1 more rows are left out: raise `limit` to see them."#]]
+        1 more rows are left out: raise `limit` to see them."]]
     .assert_eq(&outcome.to_text());
     let place = folder.path().join("src/main.rs");
     assert_eq!(outcome.locations().first().map(|place| place.path.as_str()), place.to_str());

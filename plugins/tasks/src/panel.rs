@@ -21,11 +21,10 @@ impl Panel for TasksPanel {
     const TITLE: &str = "Tasks";
 
     fn actions() -> Vec<Action> {
-        let open = ["open", "started"];
         vec![
             Action::new("add", "Add", ["root", "open", "started", "done"]).key('a').input("message"),
             Action::new("start", "Start", ["open", "done"]).key('s'),
-            Action::new("done", "Done", open).key('d'),
+            Action::new("done", "Done", ["open", "started"]).key('d'),
             Action::new("delete", "Delete", ["open", "started", "done"]).key('x').destructive("Delete “{label}”?"),
             Action::new("clear", "Clear all", ["root"]).key('c').destructive("Delete all tasks?"),
             Action::new("refresh", "Refresh", ["root", "open", "started", "done"]).key('r').reads(),
@@ -42,30 +41,27 @@ impl Panel for TasksPanel {
     }
 
     fn act(acting: &Acting) -> Result<Option<String>> {
-        let id = || acting.node.data_as::<RowData>().map(|data| data.id);
-        match acting.action.as_str() {
+        let set = |state| {
+            let id = acting.node.data_as::<RowData>()?.id;
+            shared::change(|list| list.set(id, state))
+        };
+        let said = match acting.action.as_str() {
             "add" => {
                 let added = shared::change(|list| list.add(acting.text("message").unwrap_or_default()))?;
-                Ok(Some(format!("✓ added {}", count(added.len()))))
+                format!("✓ added {}", count(added.len()))
             }
-            "start" => id().and_then(|id| shared::change(|list| list.set(id, State::Started))).map(said),
-            "done" => id().and_then(|id| shared::change(|list| list.set(id, State::Done))).map(said),
+            "start" => set(State::Started)?.to_string(),
+            "done" => set(State::Done)?.to_string(),
             "delete" => {
-                let task = id().and_then(|id| shared::change(|list| list.delete(id)))?;
-                Ok(Some(format!("✓ deleted {}", task.text)))
+                let id = acting.node.data_as::<RowData>()?.id;
+                format!("✓ deleted {}", shared::change(|list| list.delete(id))?.text)
             }
-            "clear" => {
-                let cleared = shared::change(|list| Ok(list.clear(false)))?;
-                Ok(Some(format!("✓ cleared {}", count(cleared))))
-            }
-            "refresh" => Ok(None),
-            other => Err(Error::not_found(format_args!("no action `{other}`"))),
-        }
+            "clear" => format!("✓ cleared {}", count(shared::change(|list| Ok(list.clear(false)))?)),
+            "refresh" => return Ok(None),
+            other => return Err(Error::not_found(format_args!("no action `{other}`"))),
+        };
+        Ok(Some(said))
     }
-}
-
-fn said(task: Task) -> Option<String> {
-    Some(task.to_string())
 }
 
 /// The kind of a row is the state of its task, so that only actions that make sense are offered.
