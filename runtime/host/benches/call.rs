@@ -1,1 +1,56 @@
-fn main() {}
+//! What one call of a plugin's tool costs, and what loading compiled code costs.
+//!
+//! `call` is the whole way in process: arguments against the schema, the gate, a fresh instance, the guest, its outcome
+//! (bar: 50 µs in the middle). `load from the cache` is reading, hashing and mapping (bar: 1 ms), `open 50 plugins` what
+//! a new session costs (bar: 1 ms).
+#![expect(missing_docs, reason = "made by criterion")]
+#![expect(clippy::disallowed_methods, reason = "the doubles of the tests write plugin files")]
+
+#[path = "../tests/it/guest.rs"]
+mod guest;
+#[expect(dead_code, reason = "the tests use more of it")]
+#[path = "../tests/it/support.rs"]
+mod support;
+
+use acp_runtime_host::limits::Limits;
+use criterion::{Criterion, criterion_group, criterion_main};
+use serde_json::json;
+
+use crate::support::Runtime;
+
+const READS: &str = "[capabilities]\nfs.read = [{ glob = \"**\", reason = \"reads\" }]";
+
+fn calls(criterion: &mut Criterion) {
+    let executor = tokio::runtime::Runtime::new().unwrap();
+    let runtime = Runtime::new();
+    for (name, toml) in [("call", ""), ("call with a folder", READS), ("warm call", "lifecycle = \"session\"")] {
+        let session = runtime.open(&[runtime.plugin("echo", toml)]);
+        let tool = session.tools[0].clone();
+        executor.block_on(runtime.call(&*tool, json!({}))).unwrap();
+        criterion.bench_function(name, |bencher| {
+            bencher.iter(|| executor.block_on(runtime.call(&*tool, json!({ "a": "b" }))).unwrap());
+        });
+    }
+}
+
+fn loads(criterion: &mut Criterion) {
+    let executor = tokio::runtime::Runtime::new().unwrap();
+    let folder = tempfile::TempDir::new().unwrap();
+    let runtime = Runtime::with(Some(folder.path().join("compiled")), Limits::default());
+    let first = runtime.plugin("echo", "");
+    executor.block_on(runtime.host.warm(std::slice::from_ref(&first)));
+    criterion.bench_function("load from the cache", |bencher| {
+        bencher.iter_batched(
+            || runtime.plugin("echo", ""),
+            |plugin| executor.block_on(runtime.host.warm(&[plugin])),
+            criterion::BatchSize::PerIteration,
+        );
+    });
+    criterion.bench_function("open 50 plugins", |bencher| {
+        let plugins: Vec<_> = (0..50).map(|n| runtime.named(&format!("test:p{n}"), "echo", READS)).collect();
+        bencher.iter(|| runtime.open(&plugins));
+    });
+}
+
+criterion_group!(benches, calls, loads);
+criterion_main!(benches);

@@ -1,0 +1,16 @@
+;; Tells of progress, and that its panel changed, ten thousand times each; then answers whether it was cancelled.
+(import "aar:host/progress@0.1.0" "emit" (func $progress (param i32 f64 i32 i32 i32)))
+(import "aar:host/progress@0.1.0" "cancelled" (func $cancelled (result i32)))
+(import "aar:host/panel@0.1.0" "changed" (func $changed (param i32 i32)))
+(data (i32.const 64) "halfway")
+(data (i32.const 80) "board")
+(data (i32.const 96) "other")
+(func $run (param i32 i32) (result i32)
+  (local $count i32)
+  (call $changed (i32.const 96) (i32.const 5))
+  (loop $more
+    (call $progress (i32.const 1) (f64.const 0.5) (i32.const 1) (i32.const 64) (i32.const 7))
+    (call $changed (i32.const 80) (i32.const 5))
+    (local.set $count (i32.add (local.get $count) (i32.const 1)))
+    (br_if $more (i32.lt_u (local.get $count) (i32.const 10000))))
+  (call $number (call $cancelled)))

@@ -1,0 +1,234 @@
+//! Guests that try to use more than they may, or to harm the host: each is stopped or refused, and the host goes on.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use acp_runtime_host::limits::Limits;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::support::{Runtime, told};
+
+const SOON: Duration = Duration::from_millis(100);
+
+fn hasty() -> Runtime {
+    let mut limits = Limits::default();
+    limits.time.cpu = SOON;
+    limits.time.wall = 5 * SOON;
+    Runtime::with(None, limits)
+}
+
+/// Asserts how a call with `arguments` fails.
+async fn fails(runtime: &Runtime, guest: &str, arguments: Value, kind: &str, message: &str) {
+    let error = runtime.run(guest, "", arguments).await.unwrap_err();
+    assert_eq!(told(&error), (kind, message), "{guest}");
+}
+
+#[tokio::test]
+async fn an_endless_loop_ends_at_its_deadline_and_disturbs_nobody() {
+    let runtime = hasty();
+    let session = runtime.open(&[runtime.plugin("loop", ""), runtime.plugin("echo", "")]);
+    // Both are compiled before time is taken.
+    let [endless, echo] = session.tools.as_slice() else { panic!("two tools") };
+    runtime.call(&**echo, json!({})).await.unwrap();
+    runtime.call(&**endless, json!({})).await.unwrap_err();
+    let begin = Instant::now();
+    let others = async {
+        for _ in 0..3 {
+            runtime.call(&**echo, json!({})).await.unwrap();
+        }
+        begin.elapsed()
+    };
+    let (error, others) = tokio::join!(runtime.call(&**endless, json!({})), others);
+    let whole = begin.elapsed();
+    assert_eq!(
+        told(&error.unwrap_err()),
+        ("timeout", "the plugin was stopped: it computed for longer than 100ms")
+    );
+    assert!(whole >= SOON && others < whole, "{others:?} of {whole:?}");
+}
+
+#[tokio::test]
+async fn an_endless_start_ends_at_the_deadline_too() {
+    let message = "the plugin was stopped: it computed for longer than 100ms";
+    fails(&hasty(), "start", json!({}), "timeout", message).await;
+}
+
+#[tokio::test]
+async fn an_endless_sleep_ends_at_the_deadline() {
+    fails(&hasty(), "sleep", json!({}), "timeout", "the plugin was stopped: it took longer than 500ms").await;
+}
+
+#[tokio::test]
+async fn a_cancelled_call_ends_at_once() {
+    let runtime = Runtime::new();
+    for guest in ["loop", "sleep"] {
+        let session = runtime.open(&[runtime.plugin(guest, "")]);
+        let cancel = CancellationToken::new();
+        let call = runtime.call_until(&*session.tools[0], json!({}), cancel.clone());
+        let (error, ()) = tokio::join!(call, async { cancel.cancel() });
+        assert_eq!(told(&error.unwrap_err()), ("cancelled", "the call was cancelled"), "{guest}");
+    }
+}
+
+#[tokio::test]
+async fn a_guest_can_see_that_it_was_cancelled() {
+    let (log, runtime) = (Log::default(), Runtime::new());
+    let _guard = log.capture();
+    let session = runtime.open(&[runtime.plugin("cancel", "")]);
+    runtime.host.warm(&[runtime.plugin("cancel", "")]).await;
+    let cancel = CancellationToken::new();
+    let call = runtime.call_until(&*session.tools[0], json!({}), cancel.clone());
+    let stop = async {
+        tokio::time::sleep(SOON).await;
+        cancel.cancel();
+    };
+    let (error, ()) = tokio::join!(call, stop);
+    assert_eq!(told(&error.unwrap_err()).0, "cancelled");
+    assert!(log.text().contains("told to stop"), "{}", log.text());
+}
+
+#[tokio::test]
+async fn memory_ends_at_its_limit() {
+    let runtime = Runtime::new();
+    // 64 MiB, of which the guest had 128 KiB from the start.
+    assert_eq!(runtime.run("memory", "", json!({})).await.unwrap(), "63");
+    let small = "[limits]\nmemory = \"2 MiB\"";
+    assert_eq!(runtime.run("memory", small, json!({})).await.unwrap(), "1");
+    let message = "the plugin was stopped: it wanted more memory than 64 MiB";
+    fails(&runtime, "memory-trap", json!({}), "limit", message).await;
+}
+
+#[tokio::test]
+async fn tables_end_at_their_limit() {
+    assert_eq!(Runtime::new().run("table", "", json!({})).await.unwrap(), "20");
+}
+
+#[tokio::test]
+async fn deep_recursion_is_an_error() {
+    let message = "the plugin was stopped: its calls nest too deeply";
+    fails(&Runtime::new(), "recursion", json!({}), "limit", message).await;
+}
+
+#[tokio::test]
+async fn floods_of_output_are_refused() {
+    let runtime = Runtime::new();
+    let message = "the answer has 1048577 bytes; at most 1048576: ask for less";
+    fails(&runtime, "output", json!({ "n": 1_048_577 }), "limit", message).await;
+    let error = runtime.run("output", "", json!({ "n": 30_000_000 })).await.unwrap_err();
+    assert!(told(&error).0 == "limit" && told(&error).1.contains("too much data"), "{error}");
+    assert_eq!(runtime.run("output", "", json!({ "n": 1_048_576 })).await.unwrap().len(), 1 << 20);
+    let error = runtime.run("overrun", "", json!({})).await.unwrap_err();
+    assert_eq!(told(&error).0, "internal", "{error}");
+}
+
+#[tokio::test]
+async fn a_trap_ends_one_call_and_not_the_next() {
+    let runtime = Runtime::new();
+    for lifecycle in ["call", "session"] {
+        let plugin = runtime.plugin("trap", &format!("lifecycle = \"{lifecycle}\""));
+        let session = runtime.open(&[plugin]);
+        for _ in 0..3 {
+            let error = runtime.call(&*session.tools[0], json!({ "n": 1 })).await.unwrap_err();
+            assert_eq!(
+                told(&error),
+                ("internal", "the plugin failed: wasm trap: wasm `unreachable` instruction executed")
+            );
+            let outcome = runtime.call(&*session.tools[0], json!({ "n": 7 })).await.unwrap();
+            assert_eq!(outcome.for_model(), "7");
+        }
+    }
+}
+
+#[tokio::test]
+async fn open_handles_end_at_their_limit() {
+    let message = "the plugin was stopped: it has more than 4096 open files and streams";
+    fails(&Runtime::new(), "handles", json!({}), "limit", message).await;
+}
+
+#[tokio::test]
+async fn random_numbers_are_capped() {
+    let error = Runtime::new().run("random", "", json!({})).await.unwrap_err();
+    assert!(told(&error).1.contains("65536"), "{error}");
+}
+
+#[tokio::test]
+async fn nothing_is_inherited() {
+    assert_eq!(Runtime::new().run("environment", "", json!({})).await.unwrap(), "0");
+}
+
+#[tokio::test]
+async fn a_guest_ends_itself_and_not_the_host() {
+    fails(&Runtime::new(), "exit", json!({}), "internal", "the plugin failed: it ended itself with exit code 1").await;
+}
+
+#[tokio::test]
+async fn a_flood_of_log_is_cut() {
+    let (log, runtime) = (Log::default(), Runtime::new());
+    let _guard = log.capture();
+    assert_eq!(runtime.run("log", "", json!({})).await.unwrap(), "100000");
+    let text = log.text();
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("test:log")).collect();
+    assert_eq!(lines.len(), 1001);
+    assert!(lines.iter().all(|line| line.len() < 4500));
+    assert!(lines[1000].contains("more than 1000 lines in a call"), "{}", lines[1000]);
+}
+
+#[tokio::test]
+async fn what_a_guest_writes_to_stdout_goes_to_the_log() {
+    let (log, runtime) = (Log::default(), Runtime::new());
+    let _guard = log.capture();
+    runtime.run("stdout", "", json!({})).await.unwrap();
+    assert!(log.text().contains("{\"jsonrpc\":\"2.0\",\"method\":\"session/update\"}"), "{}", log.text());
+    assert!(log.text().contains("test:stdout"), "{}", log.text());
+}
+
+#[tokio::test]
+async fn storage_ends_at_its_quota_and_is_each_plugins_own() {
+    let runtime = Runtime::new();
+    let rights = "[capabilities]\nkv = { reason = \"keeps values\" }";
+    assert_eq!(runtime.run("kv", rights, json!({ "n": 1 })).await.unwrap(), "1");
+    assert_eq!(runtime.run("kv", rights, json!({ "n": 1 })).await.unwrap(), "2");
+    let full = "the plugin's storage is full: 11000011 bytes; at most 10485760";
+    assert_eq!(runtime.run("kv", rights, json!({ "n": 20 })).await.unwrap(), full);
+    let other = runtime.open(&[runtime.named("other:kv", "kv", rights)]);
+    let outcome = runtime.call(&*other.tools[0], json!({ "n": 1 })).await.unwrap();
+    assert_eq!(outcome.for_model(), "1");
+    let denied = "denied: kv `project`: the plugin's manifest does not ask for it (the plugin's author must add it to \
+                  the capabilities in plugin.toml)";
+    assert_eq!(runtime.run("kv", "", json!({ "n": 1 })).await.unwrap(), denied);
+}
+
+/// What was logged on this thread.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn capture(&self) -> tracing::subscriber::DefaultGuard {
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(self.clone()).finish();
+        tracing::subscriber::set_default(subscriber)
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Log {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}

@@ -1,0 +1,31 @@
+//! Plugins against the sandbox: guests that try to break every limit, and what honest ones can do.
+//!
+//! Each guest is a WAT file in `guests/`, made a component here, so no other toolchain is needed.
+#![expect(clippy::disallowed_methods, reason = "tests make the files that guests and packages are tried with")]
+
+mod cache;
+mod files;
+mod guest;
+mod hostile;
+mod packages;
+mod session;
+mod support;
+
+/// A guest without a test proves nothing.
+#[test]
+fn every_guest_has_a_test() {
+    let tests = [
+        include_str!("cache.rs"),
+        include_str!("files.rs"),
+        include_str!("hostile.rs"),
+        include_str!("packages.rs"),
+        include_str!("session.rs"),
+    ]
+    .concat();
+    let guests = std::fs::read_dir(guest::FOLDER).unwrap().map(|entry| entry.unwrap().path());
+    let guests = guests.filter(|path| path.extension().is_some_and(|extension| extension == "wat"));
+    for path in guests {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert!(name == "prelude" || tests.contains(&format!("\"{name}\"")), "no test uses the guest `{name}`");
+    }
+}

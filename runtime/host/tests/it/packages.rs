@@ -1,0 +1,208 @@
+//! From a component to an installed plugin, and what is refused on the way.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use acp_runtime_agent::capability::{Grant, PluginId, Tier};
+use acp_runtime_host::build;
+use acp_runtime_host::install::{Candidate, InstallError};
+use acp_runtime_host::limits::Limits;
+use acp_runtime_host::manifest::Manifest;
+use acp_runtime_host::package::{Package, PackageError, PackageStore};
+use acp_runtime_host::plugin_host::PluginHost;
+use serde_json::json;
+use wasm_encoder::{ComponentSection, CustomSection, InstanceSection, Module, ModuleArg, ModuleSection};
+use wasmparser::Payload;
+
+use crate::guest;
+use crate::support::{MemoryKv, Runtime, inventory, manifest, told};
+
+const RIGHTS: &str = "[capabilities]\nfs.read = [{ glob = \"**\", reason = \"reads\" }]\nkv = { reason = \"keeps\" }";
+
+fn host() -> Arc<PluginHost> {
+    PluginHost::new(None, Limits::default(), Arc::new(MemoryKv::default()))
+}
+
+fn put(folder: &Path, bytes: &[u8]) -> PathBuf {
+    let path = folder.join("plugin.wasm");
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// A plugin whose manifest says that it has one tool `run`, whatever it has.
+fn claiming(component: Vec<u8>) -> Vec<u8> {
+    guest::with_manifest(component, &Manifest::section(&manifest("test:plugin", ""), &inventory()).unwrap())
+}
+
+async fn refused(bytes: &[u8]) -> InstallError {
+    let folder = tempfile::TempDir::new().unwrap();
+    Candidate::check(&host(), &put(folder.path(), bytes)).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn a_plugin_is_built_installed_listed_used_and_removed() {
+    let (host, folder) = (host(), tempfile::TempDir::new().unwrap());
+    let toml = manifest("test:everything", RIGHTS);
+    let built = build::embed(&host, &guest::component("everything"), &toml).await.unwrap();
+    assert_eq!(build::embed(&host, &built, &toml).await.unwrap(), built);
+    let path = put(folder.path(), &built);
+
+    let store = PackageStore::new(folder.path().join("plugins"));
+    assert!(store.list().unwrap().is_empty());
+    let candidate = Candidate::check(&host, folder.path()).await.unwrap();
+    assert_eq!(candidate.manifest().inventory.commands.len(), 1);
+    let installed = candidate.install(&store, &[Grant::Kv], "the test").unwrap();
+    std::fs::remove_file(&path).unwrap();
+
+    let id = PluginId::new("test:everything").unwrap();
+    assert_eq!(store.list().unwrap().get(&id), Some(&installed));
+    let package = store.package(&installed).unwrap();
+    let grants = installed.grants(package.manifest());
+    assert_eq!((grants.tier, grants.ceiling.len(), grants.granted), (Tier::Installed, 2, vec![Grant::Kv]));
+    assert!(package.bytes(1 << 20).is_ok());
+
+    store.remove(&id).unwrap();
+    assert!(store.list().unwrap().is_empty());
+    assert_eq!(store.remove(&id).unwrap_err().to_string(), "`test:everything` is not installed");
+    assert!(matches!(store.package(&installed).unwrap_err(), PackageError::Read { .. }));
+}
+
+#[tokio::test]
+async fn another_version_takes_the_place_of_the_first() {
+    let (host, folder) = (host(), tempfile::TempDir::new().unwrap());
+    let store = PackageStore::new(folder.path().join("plugins"));
+    let mut digests = Vec::new();
+    for version in ["0.1.0", "0.2.0"] {
+        let toml = manifest("test:everything", "").replace("0.1.0", version);
+        let built = build::embed(&host, &guest::component("everything"), &toml).await.unwrap();
+        let candidate = Candidate::check(&host, &put(folder.path(), &built)).await.unwrap();
+        digests.push(candidate.install(&store, &[], "the test").unwrap().digest);
+    }
+    let listed = store.list().unwrap();
+    assert_eq!(listed.values().map(|installed| installed.version.to_string()).collect::<Vec<_>>(), ["0.2.0"]);
+    let files = std::fs::read_dir(folder.path().join("plugins/sha256")).unwrap();
+    let files: Vec<_> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(files, [digests[1].hex()]);
+}
+
+#[tokio::test]
+async fn a_file_that_changed_since_is_not_run() {
+    let runtime = Runtime::new();
+    let (host, folder) = (host(), tempfile::TempDir::new().unwrap());
+    let built = build::embed(&host, &guest::component("everything"), &manifest("test:all", "")).await.unwrap();
+    let path = put(folder.path(), &built);
+    let tool = runtime.open(&[runtime.load(&path)]).tools[0].clone();
+    put(folder.path(), &claiming(guest::component("echo")));
+    let error = runtime.call(&*tool, json!({})).await.unwrap_err();
+    assert!(told(&error).1.contains("has changed since it was loaded"), "{error}");
+    // Whole again, it can be used at once.
+    put(folder.path(), &built);
+    runtime.call(&*tool, json!({})).await.unwrap();
+    // An installed file must be the very one.
+    let store = PackageStore::new(folder.path().join("plugins"));
+    let installed = Candidate::check(&host, &path).await.unwrap().install(&store, &[], "the test").unwrap();
+    let kept = store.package(&installed).unwrap();
+    let mut longer = built.clone();
+    longer.extend([0, 2, 1, b'x']);
+    std::fs::write(kept.path(), longer).unwrap();
+    assert!(matches!(kept.bytes(1 << 20).unwrap_err(), PackageError::Changed { .. }));
+}
+
+#[tokio::test]
+async fn what_is_not_a_plugin_is_refused_with_the_reason() {
+    let everything = guest::component("everything");
+    let cut = claiming(everything.clone());
+    let noise: Vec<u8> = (0..10_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let mut noisy = claiming(everything.clone());
+    for (byte, noise) in noisy.iter_mut().skip(8).zip(&noise).skip(200).step_by(7).take(50) {
+        *byte ^= noise;
+    }
+    for (bytes, expected) in [
+        (&b""[..], "is not a WebAssembly component: it is too short"),
+        (&noise, "is not a WebAssembly component: it does not begin like one"),
+        (b"\0asm\x01\0\0\0", "is not a WebAssembly component: it is a core module"),
+        (&everything, "has no manifest"),
+        (&cut[..cut.len() - 1], "is not a WebAssembly component: its manifest is cut off"),
+        (&noisy, "test:plugin"),
+        (&claiming(everything.clone()), "tool `run` is not the same in the manifest and in the component"),
+    ] {
+        let error = refused(bytes).await;
+        assert!(error.to_string().contains(expected), "{expected}: {error}");
+        assert!(!error.hint().is_empty());
+    }
+    let bomb = guest::with_manifest(everything, &vec![b'['; 2 << 20]);
+    assert!(refused(&bomb).await.to_string().contains("its manifest has 2097152 bytes"));
+}
+
+#[tokio::test]
+async fn every_cut_of_a_plugin_is_refused() {
+    let whole = claiming(guest::component("echo"));
+    let folder = tempfile::TempDir::new().unwrap();
+    for length in (0..whole.len()).step_by(97) {
+        let path = put(folder.path(), &whole[..length]);
+        assert!(Package::read(&path).is_err(), "{length}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_import_is_named() {
+    let text = "(component (import \"acme:radar/api@1.0.0\" (instance (export \"scan\" (func)))))";
+    let error = refused(&claiming(wat::parse_str(text).unwrap())).await;
+    let text = error.to_string();
+    assert!(text.contains("`acme:radar/api@1.0.0`") && text.contains("acp-runtime 0.1.0"), "{text}");
+    let newer = "(component (import \"aar:host/kv@0.2.0\" (instance (export \"scan\" (func)))))";
+    let error = refused(&claiming(wat::parse_str(newer).unwrap())).await;
+    assert!(error.to_string().contains("`aar:host/kv@0.2.0`"), "{error}");
+    let error = refused(&claiming(wat::parse_str("(component)").unwrap())).await;
+    assert!(error.to_string().contains("exports none of `aar:tool/tool@0.1.0`"), "{error}");
+}
+
+#[tokio::test]
+async fn too_many_core_instances_are_refused() {
+    let error = refused(&claiming(crowded(guest::component("echo"), 100))).await;
+    assert!(error.to_string().contains("instance count too high at 65"), "{error}");
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = put(folder.path(), &claiming(crowded(guest::component("echo"), 50)));
+    let runtime = Runtime::new();
+    let tool = runtime.open(&[runtime.load(&path)]).tools[0].clone();
+    runtime.call(&*tool, json!({})).await.unwrap();
+}
+
+/// `component` with so many more core instances, of an empty module.
+fn crowded(mut component: Vec<u8>, instances: usize) -> Vec<u8> {
+    let (mut depth, mut modules) = (0, 0);
+    for payload in wasmparser::Parser::new(0).parse_all(&component) {
+        match payload.unwrap() {
+            Payload::ModuleSection { .. } => {
+                modules += u32::from(depth == 0);
+                depth += 1;
+            }
+            Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) if depth > 0 => depth -= 1,
+            _ => {}
+        }
+    }
+    ModuleSection(&Module::new()).append_to_component(&mut component);
+    let mut section = InstanceSection::new();
+    for _ in 0..instances {
+        section.instantiate(modules, std::iter::empty::<(&str, ModuleArg)>());
+    }
+    section.append_to_component(&mut component);
+    component
+}
+
+#[tokio::test]
+async fn fifty_manifests_are_read_without_their_code() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let mut bytes = claiming(guest::component("echo"));
+    let code = CustomSection { name: "code".into(), data: vec![0; 4 << 20].into() };
+    code.append_to_component(&mut bytes);
+    let path = put(folder.path(), &bytes);
+    let begin = Instant::now();
+    for _ in 0..50 {
+        assert_eq!(Package::read(&path).unwrap().manifest().inventory.tools.len(), 1);
+    }
+    let elapsed = begin.elapsed();
+    assert!(elapsed.as_millis() < 100, "{elapsed:?}");
+}
