@@ -22,8 +22,6 @@ use crate::package::Digest;
 
 /// Instances that exist at the same time in one process; further calls wait.
 const SLOTS: u32 = 64;
-/// Linear memories that exist at the same time: most components have one.
-const MEMORIES: u32 = 2 * SLOTS;
 /// The stack that guest code may use, in bytes.
 const GUEST_STACK: usize = 512 << 10;
 /// The whole stack of a call, host functions included, in bytes.
@@ -114,14 +112,15 @@ impl HostEngine {
     }
 }
 
+/// Slots for as much as the limits allow to every instance; only address space is reserved for them.
 fn pool() -> PoolingAllocationConfig {
     let space = SpaceLimits::default();
+    let each = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).saturating_mul(SLOTS);
     let mut pool = PoolingAllocationConfig::new();
-    let instances = u32::try_from(space.instances).unwrap_or(u32::MAX);
     pool.total_component_instances(SLOTS)
-        .total_core_instances(SLOTS * instances)
-        .total_memories(MEMORIES)
-        .total_tables(MEMORIES)
+        .total_core_instances(each(space.instances))
+        .total_memories(each(space.memories))
+        .total_tables(each(space.tables))
         .total_stacks(SLOTS)
         .max_memory_size(usize::try_from(*MEMORY_RANGE.end()).unwrap_or(usize::MAX))
         .table_elements(space.table_elements)

@@ -2,7 +2,7 @@
 //! otherwise. It is no task of an executor, so guests that keep all executor threads busy cannot stop it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -14,46 +14,59 @@ pub(crate) const TICK: Duration = Duration::from_millis(10);
 /// The thread, and how many guests run.
 #[derive(Debug)]
 pub(crate) struct Clock {
-    running: Arc<AtomicUsize>,
+    shared: Arc<Shared>,
     thread: Thread,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    running: AtomicUsize,
+    stopped: AtomicBool,
 }
 
 /// Keeps the clock going while it lives.
 #[derive(Debug)]
-pub(crate) struct Running(Arc<AtomicUsize>);
+pub(crate) struct Running(Arc<Shared>);
 
 impl Clock {
-    /// Starts the thread. It ends after the engine.
+    /// Starts the thread. It ends with the clock, and never keeps the engine.
     pub(crate) fn start(engine: &Engine) -> std::io::Result<Self> {
-        let running = Arc::new(AtomicUsize::new(0));
-        let (engine, counter) = (engine.weak(), running.clone());
+        let shared = Arc::new(Shared::default());
+        let (engine, seen) = (engine.weak(), shared.clone());
         let thread = std::thread::Builder::new().name("plugin-clock".to_owned()).spawn(move || {
-            // Only while the engine lives; woken when a first guest begins to run.
-            while let Some(engine) = engine.upgrade() {
-                if counter.load(Ordering::Acquire) == 0 {
-                    drop(engine);
-                    std::thread::park_timeout(100 * TICK);
-                } else {
-                    engine.increment_epoch();
-                    drop(engine);
-                    std::thread::sleep(TICK);
+            while !seen.stopped.load(Ordering::Acquire) {
+                if seen.running.load(Ordering::Acquire) == 0 {
+                    std::thread::park();
+                    continue;
                 }
+                match engine.upgrade() {
+                    Some(engine) => engine.increment_epoch(),
+                    None => return,
+                }
+                std::thread::sleep(TICK);
             }
         })?;
-        Ok(Self { running, thread: thread.thread().clone() })
+        Ok(Self { shared, thread: thread.thread().clone() })
     }
 
     /// Says that a guest runs, until the answer is dropped.
     pub(crate) fn run(&self) -> Running {
-        if self.running.fetch_add(1, Ordering::AcqRel) == 0 {
+        if self.shared.running.fetch_add(1, Ordering::AcqRel) == 0 {
             self.thread.unpark();
         }
-        Running(self.running.clone())
+        Running(self.shared.clone())
+    }
+}
+
+impl Drop for Clock {
+    fn drop(&mut self) {
+        self.shared.stopped.store(true, Ordering::Release);
+        self.thread.unpark();
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        self.0.running.fetch_sub(1, Ordering::AcqRel);
     }
 }

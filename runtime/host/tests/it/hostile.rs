@@ -55,7 +55,7 @@ async fn an_endless_start_ends_at_the_deadline_too() {
     fails(&hasty(), "start", json!({}), "timeout", message).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_endless_sleep_ends_at_the_deadline() {
     fails(&hasty(), "sleep", json!({}), "timeout", "the plugin was stopped: it took longer than 500ms").await;
 }
@@ -77,11 +77,10 @@ async fn a_guest_can_see_that_it_was_cancelled() {
     let (log, runtime) = (Log::default(), Runtime::new());
     let _guard = log.capture();
     let session = runtime.open(&[runtime.plugin("cancel", "")]);
-    runtime.host.warm(&[runtime.plugin("cancel", "")]).await;
     let cancel = CancellationToken::new();
     let call = runtime.call_until(&*session.tools[0], json!({}), cancel.clone());
     let stop = async {
-        tokio::time::sleep(SOON).await;
+        runtime.events.wait().await;
         cancel.cancel();
     };
     let (error, ()) = tokio::join!(call, stop);
@@ -190,7 +189,7 @@ async fn storage_ends_at_its_quota_and_is_each_plugins_own() {
     let rights = "[capabilities]\nkv = { reason = \"keeps values\" }";
     assert_eq!(runtime.run("kv", rights, json!({ "n": 1 })).await.unwrap(), "1");
     assert_eq!(runtime.run("kv", rights, json!({ "n": 1 })).await.unwrap(), "2");
-    let full = "the plugin's storage is full: 11000011 bytes; at most 10485760";
+    let full = "the plugin's storage is full: 10000010 bytes are used, at most 10485760; delete what is not needed";
     assert_eq!(runtime.run("kv", rights, json!({ "n": 20 })).await.unwrap(), full);
     let other = runtime.open(&[runtime.named("other:kv", "kv", rights)]);
     let outcome = runtime.call(&*other.tools[0], json!({ "n": 1 })).await.unwrap();

@@ -22,6 +22,7 @@ use cap_std::fs::Dir;
 use futures::future::{BoxFuture, FutureExt};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::guest;
@@ -152,17 +153,26 @@ pub fn told(error: &ToolError) -> (&str, &str) {
 
 /// All events, in order.
 #[derive(Default)]
-pub struct Events(Mutex<Vec<SessionEvent>>);
+pub struct Events {
+    kept: Mutex<Vec<SessionEvent>>,
+    came: Notify,
+}
 
 impl Events {
     pub fn take(&self) -> Vec<SessionEvent> {
-        std::mem::take(&mut self.0.lock().unwrap())
+        std::mem::take(&mut self.kept.lock().unwrap())
+    }
+
+    /// Waits for one, unless one has come already.
+    pub async fn wait(&self) {
+        self.came.notified().await;
     }
 }
 
 impl EventSink for Events {
     fn emit(&self, event: SessionEvent) {
-        self.0.lock().unwrap().push(event);
+        self.kept.lock().unwrap().push(event);
+        self.came.notify_one();
     }
 }
 
@@ -277,12 +287,18 @@ impl KvStore for MemoryKv {
         key: &'a str,
         value: Vec<u8>,
         expected: Option<u64>,
+        quota: u64,
     ) -> BoxFuture<'a, Result<u64, KvError>> {
         let mut spaces = self.0.lock().unwrap();
+        let used = used(&spaces, &space.plugin);
         let values = spaces.entry(space.clone()).or_default();
+        let before = values.get(key).map_or(0, |entry| key.len() + entry.value.len());
         let current = values.get(key).map_or(0, |entry| entry.version);
         let written = match expected {
             Some(expected) if expected != current => Err(KvError::Conflict { expected, current }),
+            _ if (used - before + key.len() + value.len()) as u64 > quota => {
+                Err(KvError::Full { used: used as u64, most: quota })
+            }
             _ => {
                 values.insert(key.to_owned(), KvEntry { value, version: current + 1 });
                 Ok(current + 1)
@@ -302,13 +318,11 @@ impl KvStore for MemoryKv {
         let keys = keys.filter(|key| key.starts_with(prefix)).cloned().collect();
         async { Ok(keys) }.boxed()
     }
+}
 
-    fn used<'a>(&'a self, plugin: &'a PluginId) -> BoxFuture<'a, Result<u64, KvError>> {
-        let spaces = self.0.lock().unwrap();
-        let own = spaces.iter().filter(|(space, _)| space.plugin == *plugin);
-        let used: usize = own.flat_map(|(_, values)| values).map(|(key, entry)| key.len() + entry.value.len()).sum();
-        async move { Ok(used as u64) }.boxed()
-    }
+fn used(spaces: &HashMap<KvSpace, BTreeMap<String, KvEntry>>, plugin: &PluginId) -> usize {
+    let own = spaces.iter().filter(|(space, _)| space.plugin == *plugin);
+    own.flat_map(|(_, values)| values).map(|(key, entry)| key.len() + entry.value.len()).sum()
 }
 
 /// The name of a tool that the model sees.
