@@ -42,9 +42,10 @@ impl Workspace {
         Ok(Self { root, target, plugins })
     }
 
-    /// Builds the host and answers its binary.
+    /// Builds the host and answers its binary. Everything is built with it, since cargo unites the features of what is
+    /// built together: another choice of packages would compile the WASM engine once more.
     pub(crate) fn build_host(&self) -> Result<PathBuf> {
-        run(cargo().current_dir(&self.root).args(["build", "--release", "--package", "acp-runtime"]))?;
+        run(cargo().current_dir(&self.root).args(["build", "--release", "--workspace", "--all-targets"]))?;
         Ok(self.binary())
     }
 
