@@ -94,10 +94,7 @@ fn help() -> Result<ExitCode, Failure> {
 /// Help and version as they are; errors in the form that all errors have.
 fn explain(error: &clap::Error) -> ExitCode {
     let told = if error.use_stderr() {
-        let text = error.render().to_string();
-        let text = text.replace("\n  tip: ", "\nhint: ");
-        let text = text.replace("For more information, try '--help'.", "hint: see `acp-runtime --help`");
-        io::stderr().write_all(text.as_bytes())
+        io::stderr().write_all(with_hints(&error.render().to_string()).as_bytes())
     } else {
         error.print()
     };
@@ -105,6 +102,11 @@ fn explain(error: &clap::Error) -> ExitCode {
         Ok(()) => ExitCode::from(if error.use_stderr() { USAGE } else { 0 }),
         Err(error) => Failure::from(error).report(),
     }
+}
+
+fn with_hints(text: &str) -> String {
+    text.replace("\n  tip: ", "\nhint: ")
+        .replace("For more information, try '--help'.", "hint: see `acp-runtime --help`")
 }
 
 /// Every session holds folders open, so the soft limit, which is for programs that use `select`, is too low.
@@ -118,3 +120,17 @@ fn raise_open_files() {
 
 #[cfg(not(unix))]
 fn raise_open_files() {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_wrong_has_an_error_and_a_hint() {
+        let error = Arguments::try_parse_from(["acp-runtime", "sesion", "list"]).unwrap_err();
+        let text = with_hints(&error.render().to_string());
+        assert!(text.starts_with("error: unrecognized subcommand 'sesion'\n"), "{text}");
+        assert!(text.contains("\nhint: a similar subcommand exists: 'session'\n"), "{text}");
+        assert!(text.ends_with("\nhint: see `acp-runtime --help`\n"), "{text}");
+    }
+}

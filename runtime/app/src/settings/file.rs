@@ -115,8 +115,16 @@ pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, S
     toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         let (problem, hint) = explain(error.message());
+        let problem = key_before(text, at).map_or(problem.clone(), |key| format!("`{key}`: {problem}"));
         SettingsError::Invalid { place: place(path, text, at), problem, hint }
     })
+}
+
+/// The key whose value begins at `at`; none where that is no value on its key's line.
+fn key_before(text: &str, at: usize) -> Option<&str> {
+    let line = text.get(..at)?.lines().next_back()?;
+    let (keys, _) = line.rsplit_once('=')?;
+    keys.rsplit(['{', ',']).next().map(str::trim)
 }
 
 fn place(path: &Path, text: &str, at: usize) -> Place {

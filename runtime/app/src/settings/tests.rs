@@ -111,34 +111,42 @@ fn a_broken_file_is_an_error_with_its_place() {
         ),
         (
             "mode = 'yolo'",
-            "config.toml:1:8: unknown variant `yolo`, expected one of `review`, `auto-edit`, `auto`, `read-only`, `plan`",
+            "config.toml:1:8: `mode`: unknown variant `yolo`, expected one of `review`, `auto-edit`, `auto`, `read-only`, `plan`",
         ),
-        ("model = ", "config.toml:1:9: string values must be quoted, expected literal string"),
+        ("model = ", "config.toml:1:9: `model`: string values must be quoted, expected literal string"),
         (
             "[permission]\ntimeout = -1",
-            "config.toml:2:11: `-1` is not a time to wait: expected seconds, or 0 to wait without end",
+            "config.toml:2:11: `timeout`: `-1` is not a time to wait: expected seconds, or 0 to wait without end",
         ),
         (
             "[permission]\ntimeout = nan",
-            "config.toml:2:11: `NaN` is not a time to wait: expected seconds, or 0 to wait without end",
+            "config.toml:2:11: `timeout`: `NaN` is not a time to wait: expected seconds, or 0 to wait without end",
         ),
         (
             "[permission]\ntimeout = inf",
-            "config.toml:2:11: `inf` is not a time to wait: expected seconds, or 0 to wait without end",
+            "config.toml:2:11: `timeout`: `inf` is not a time to wait: expected seconds, or 0 to wait without end",
         ),
-        ("[permission]\ntimeout = true", "config.toml:2:11: invalid type: boolean `true`, expected f64"),
-        ("[permission]\ntimeout = '5'", "config.toml:2:11: invalid type: string \"5\", expected f64"),
-        ("[files]\ndeny = ['a', '../b/**']", "config.toml:2:14: `../b` leaves the workspace"),
+        ("[permission]\ntimeout = true", "config.toml:2:11: `timeout`: invalid type: boolean `true`, expected f64"),
+        ("[permission]\ntimeout = '5'", "config.toml:2:11: `timeout`: invalid type: string \"5\", expected f64"),
+        ("[files]\ndeny = ['a', '../b/**']", "config.toml:2:14: `deny`: `../b` leaves the workspace"),
         (
             "[plugins]\ndisabled = ['tasks']",
-            "config.toml:2:13: `tasks` is not a valid plugin id: expected `namespace:name` of lower-case letters, digits and `-`",
+            "config.toml:2:13: `disabled`: `tasks` is not a valid plugin id: expected `namespace:name` of lower-case letters, digits and `-`",
         ),
-        ("[limits]\nmodel_requests = 0", "config.toml:2:18: invalid value: integer `0`, expected a nonzero u32"),
+        (
+            "[limits]\nmodel_requests = 0",
+            "config.toml:2:18: `model_requests`: invalid value: integer `0`, expected a nonzero u32",
+        ),
         (
             "[log]\nlevel = 'debgu'",
-            "config.toml:2:9: `debgu` is not a log level: expected `off`, `error`, `warn`, `info`, `debug`, `trace`, or `target=level` pairs between commas",
+            "config.toml:2:9: `level`: `debgu` is not a log level: expected `off`, `error`, `warn`, `info`, `debug`, `trace`, or `target=level` pairs between commas",
         ),
         ("mode = 'auto'\nmode = 'auto'", "config.toml:2:1: duplicate key"),
+        ("model = 5", "config.toml:1:9: `model`: invalid type: integer `5`, expected a string"),
+        (
+            "prompt = { queue = 1, on_busy = 2 }",
+            "config.toml:1:33: `on_busy`: invalid type: integer `2`, expected string or table",
+        ),
     ] {
         assert_eq!(load(config).unwrap_err(), error, "{config}");
     }
