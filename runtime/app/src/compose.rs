@@ -90,16 +90,29 @@ impl Runtime {
 
     /// Serves ACP on stdin and stdout until the client goes away or the process is asked to stop.
     pub async fn serve_acp(self: Arc<Self>) -> Result<(), SetupError> {
-        let transport = stdio::open(stdio::Limits::default()).map_err(broken)?;
+        let limits = stdio::Limits { incoming: self.settings.limits.message.get(), ..stdio::Limits::default() };
+        let transport = stdio::open(limits).map_err(broken)?;
         let options = acp::Options {
             name: "acp-runtime".to_owned(),
             title: "ACP Runtime".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             permission_timeout: self.settings.permission.timeout.duration(),
         };
-        let warming = self.clone();
-        tokio::spawn(async move { warming.shelf.warm().await });
+        let background = self.clone();
+        tokio::spawn(async move {
+            background.shelf.warm().await;
+            background.forget_old_sessions().await;
+        });
         acp::serve(transport, self, options, asked_to_stop()).await.map_err(broken)
+    }
+
+    async fn forget_old_sessions(&self) {
+        let days = self.settings.limits.session_days;
+        match self.store.retain(days).await {
+            Ok(0) => {}
+            Ok(forgotten) => tracing::info!("{forgotten} sessions without use for {days} days are forgotten"),
+            Err(error) => tracing::warn!("old sessions are not forgotten: {error}"),
+        }
     }
 
     async fn open(&self, id: SessionId, request: SessionRequest, history: History) -> Result<SessionHandle, OpenError> {
