@@ -243,7 +243,7 @@ mod tests {
         .into_iter()
         .map(|error| serde_json::to_string(&Error::from(error)).unwrap())
         .collect();
-        expect![[]].assert_eq(&table.join("\n"));
+        expect![[""]].assert_eq(&table.join("\n"));
     }
 
     #[test]

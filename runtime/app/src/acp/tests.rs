@@ -38,7 +38,7 @@ fn kinds(messages: &[Value]) -> Vec<&str> {
 async fn initialize_says_what_there_is() {
     let mut client = Client::connect();
     let answer = client.call("initialize", json!({ "protocolVersion": 1 })).await;
-    expect![[]].assert_eq(&serde_json::to_string_pretty(&answer["result"]).unwrap());
+    expect![[""]].assert_eq(&serde_json::to_string_pretty(&answer["result"]).unwrap());
 }
 
 #[tokio::test]
@@ -70,7 +70,7 @@ async fn a_prompt_is_answered_after_all_that_it_led_to() {
     ]));
     let id = client.prompt("hi\nthere");
     let messages = client.until(id).await;
-    expect![[]].assert_eq(&lines(&messages));
+    expect![[""]].assert_eq(&lines(&messages));
 }
 
 #[tokio::test]
@@ -140,7 +140,7 @@ async fn bad_requests_are_refused_with_a_reason() {
     }
     let shown = lines(&table);
     assert!(!shown.contains("sk-secret"));
-    expect![[]].assert_eq(&shown);
+    expect![[""]].assert_eq(&shown);
     client.notify("session/cancel", json!({ "sessionId": 5 }));
     client.notify("session/cancel", json!({ "sessionId": "nope" }));
     client.notify("nothing", json!({}));
@@ -233,7 +233,7 @@ async fn sessions_are_listed_by_folder_and_page() {
     let first = client.call("session/list", json!({})).await;
     assert_eq!(first["result"]["sessions"].as_array().unwrap().len(), 2);
     let second = client.call("session/list", json!({ "cursor": first["result"]["nextCursor"] })).await;
-    expect![[]].assert_eq(&second["result"].to_string());
+    expect![[""]].assert_eq(&second["result"].to_string());
     let filtered = client.call("session/list", json!({ "cwd": "/p" })).await;
     assert_eq!(filtered["result"]["sessions"][0]["sessionId"], "s-1");
     assert_eq!(filtered["result"]["sessions"].as_array().unwrap().len(), 1);
@@ -251,7 +251,7 @@ async fn a_loaded_session_is_told_whole_before_the_answer() {
     let live = client.until(id).await;
     let id = client.ask("session/load", json!({ "sessionId": "s-1", "cwd": "/p", "mcpServers": [] }));
     let again = client.until(id).await;
-    expect![[]].assert_eq(&lines(&again));
+    expect![[""]].assert_eq(&lines(&again));
     // Apart from the person's words, it is what was told when it happened.
     let told = |messages: &[Value]| -> Vec<String> {
         let kinds = ["user_message_chunk", "current_mode_update", "response"];

@@ -32,7 +32,7 @@ async fn a_question_shows_the_change_and_its_answer_counts() {
         before.push(message);
     };
     before.push(json!({ "params": question["params"] }));
-    expect![[]].assert_eq(&lines(&before));
+    expect![[""]].assert_eq(&lines(&before));
     client.answer(&question, chosen("allow_once"));
     client.response(id).await;
     assert_eq!(on_disk(&client, "a.txt").as_deref(), Some("new"));

@@ -26,7 +26,7 @@ async fn panels_are_listed_shown_and_acted_on() {
         answers.push(client.call(method, params).await["result"].clone());
     }
     let answers: Vec<String> = answers.iter().map(Value::to_string).collect();
-    expect![[]].assert_eq(&answers.join("\n"));
+    expect![[""]].assert_eq(&answers.join("\n"));
 }
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn errors_come_in_the_contract_s_order() {
     ] {
         table.push(client.call(method, params).await["error"].clone());
     }
-    expect![[]].assert_eq(&lines(&table));
+    expect![[""]].assert_eq(&lines(&table));
     // What changes nothing works while a prompt runs.
     let show = json!({ "sessionId": "s-1", "panel": "tasks", "action": "show", "nodeId": "t1" });
     assert!(client.call("_aar/panel_action", show).await["result"].is_object());

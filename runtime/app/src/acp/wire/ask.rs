@@ -148,7 +148,7 @@ mod tests {
             serde_json::to_string(&question.call).unwrap(),
             serde_json::to_string(&question.options).unwrap()
         );
-        expect![[]].assert_eq(&shown);
+        expect![[""]].assert_eq(&shown);
     }
 
     #[test]

@@ -71,6 +71,6 @@ mod tests {
         .into_iter()
         .map(read)
         .collect();
-        expect![[]].assert_eq(&table.join("\n"));
+        expect![[""]].assert_eq(&table.join("\n"));
     }
 }

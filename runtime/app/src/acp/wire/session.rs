@@ -93,11 +93,11 @@ mod tests {
             title: Some("Hello".to_owned()),
             updated: UNIX_EPOCH + Duration::from_secs(1_700_000_000),
         };
-        expect![[]].assert_eq(&serde_json::to_string(&session_info(record)).unwrap());
+        expect![[""]].assert_eq(&serde_json::to_string(&session_info(record)).unwrap());
     }
 
     #[test]
     fn the_modes_are_all_there() {
-        expect![[]].assert_eq(&serde_json::to_string_pretty(&modes(Mode::Plan)).unwrap());
+        expect![[""]].assert_eq(&serde_json::to_string_pretty(&modes(Mode::Plan)).unwrap());
     }
 }

@@ -84,7 +84,7 @@ fn every_event_has_its_updates() {
         std::iter::once(format!("# {kind}")).chain(told)
     })
     .collect();
-    expect![[]].assert_eq(&table.join("\n"));
+    expect![[""]].assert_eq(&table.join("\n"));
 }
 
 #[test]
