@@ -86,7 +86,7 @@ impl Report {
 fn notes(survey: &Survey, bounds: &Bounds, more_rows: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if more_rows > 0 {
-        notes.push(format!("{more_rows} more rows are left out: raise `limit` to see them."));
+        notes.push(format!("Rows left out: {more_rows}. Raise `limit` to see them."));
     }
     match survey.cut {
         Some(Cut::Files(files)) => {
@@ -100,10 +100,10 @@ fn notes(survey: &Survey, bounds: &Bounds, more_rows: usize) -> Vec<String> {
     }
     if survey.too_large > 0 {
         let size = bounds.file_size / 1024;
-        notes.push(format!("{} files larger than {size} KiB were skipped.", survey.too_large));
+        notes.push(format!("Files larger than {size} KiB, skipped: {}.", survey.too_large));
     }
     if survey.unreadable > 0 {
-        notes.push(format!("{} files or folders could not be read.", survey.unreadable));
+        notes.push(format!("Files or folders that could not be read: {}.", survey.unreadable));
     }
     notes
 }

@@ -42,11 +42,12 @@ pub(crate) struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { files: 20_000, file_size: 1024 * 1024, time: Duration::from_secs(20) }
+        // Well below the 10 s of computing time that the host gives a call by default.
+        Self { files: 20_000, file_size: 1024 * 1024, time: Duration::from_secs(5) }
     }
 }
 
-/// How many files lie between two looks at progress and cancellation.
+/// How many files and folders lie between two looks at the clock.
 const STEP: usize = 250;
 
 /// One counted file.
@@ -114,15 +115,19 @@ pub(crate) fn survey(roots: &[Root], request: &Request<'_>) -> Result<Survey> {
     let mut survey = Survey::default();
     for (start, root) in starts(roots, request.path)? {
         let prefix = if roots.len() > 1 { format!("{}/", root.name) } else { String::new() };
-        for entry in walk(&root.path, start, request.exclude)? {
+        for (seen, entry) in walk(&root.path, start, request.exclude)?.enumerate() {
+            if seen.is_multiple_of(STEP) && request.bounds.time_is_up(survey.files.len(), started)? {
+                survey.cut = Some(Cut::Time(request.bounds.time));
+                break;
+            }
             let Ok(entry) = entry else {
                 survey.unreadable += 1;
                 continue;
             };
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
             let Some(language) = languages::of_path(entry.path()).filter(|_| is_file) else { continue };
-            survey.cut = request.bounds.reached(survey.files.len(), started)?;
-            if survey.cut.is_some() {
+            if survey.files.len() == request.bounds.files {
+                survey.cut = Some(Cut::Files(request.bounds.files));
                 break;
             }
             match read(&entry, request.bounds.file_size) {
@@ -145,20 +150,13 @@ pub(crate) fn survey(roots: &[Root], request: &Request<'_>) -> Result<Survey> {
 }
 
 impl Bounds {
-    /// Whether to stop after so many files. Looks at the clock, shows progress and asks whether the call was cancelled
-    /// only every [`STEP`] files.
-    fn reached(&self, files: usize, started: Instant) -> Result<Option<Cut>> {
-        if files >= self.files {
-            return Ok(Some(Cut::Files(self.files)));
-        }
-        if !files.is_multiple_of(STEP) {
-            return Ok(None);
-        }
+    /// Whether the time is up. Shows progress, and fails once the call was cancelled.
+    fn time_is_up(&self, counted: usize, started: Instant) -> Result<bool> {
         progress::check()?;
-        if files > 0 {
-            progress::emit(None, &format!("{files} files counted"));
+        if counted > 0 {
+            progress::emit(None, &format!("{counted} files counted"));
         }
-        Ok((started.elapsed() >= self.time).then_some(Cut::Time(self.time)))
+        Ok(started.elapsed() >= self.time)
     }
 }
 
@@ -173,7 +171,7 @@ fn starts<'a>(roots: &'a [Root], path: Option<&str>) -> Result<Vec<(PathBuf, &'a
     let inside = roots.iter().find(|root| Path::new(path).starts_with(&root.path)).or(roots.first());
     let root = inside.ok_or_else(|| Error::not_found("the session has no folder"))?;
     let start = Path::new(&root.path).join(path);
-    if !start.starts_with(&root.path) || !start.try_exists()? {
+    if !start.starts_with(&root.path) || !start.exists() {
         let message = format_args!("`{path}` is not in the project: give a path relative to its folder, as `src`");
         return Err(Error::not_found(message));
     }

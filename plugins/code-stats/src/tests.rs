@@ -70,7 +70,7 @@ fn by_file_below_a_path() {
         | src/main.rs | 1 | 2 | 1 | 1 | 4 |
         | **Total** | 2 | 3 | 1 | 1 | 5 |
 
-        1 more rows are left out: raise `limit` to see them."]]
+        Rows left out: 1. Raise `limit` to see them."]]
     .assert_eq(&outcome.to_text());
     let place = folder.path().join("src/main.rs");
     assert_eq!(outcome.locations().first().map(|place| place.path.as_str()), place.to_str());
@@ -132,6 +132,7 @@ fn every_bound_holds_and_is_said() {
     let bounded = |bounds| survey(&roots, &Request { bounds, ..Request::default() }).unwrap();
     let few = bounded(Bounds { files: 2, ..Bounds::default() });
     assert_eq!((few.files.len(), few.cut), (2, Some(Cut::Files(2))));
+    assert_eq!(bounded(Bounds { files: 3, ..Bounds::default() }).cut, None, "three is all");
     let hasty = bounded(Bounds { time: Duration::ZERO, ..Bounds::default() });
     assert_eq!((hasty.files.len(), hasty.cut), (0, Some(Cut::Time(Duration::ZERO))));
     let small = bounded(Bounds { file_size: 20, ..Bounds::default() });
@@ -139,7 +140,7 @@ fn every_bound_holds_and_is_said() {
 
     let (_host, _folder) = project(&[("large.rs", &"x\n".repeat(600_000))]);
     let text = call::<CodeStats>(&json!({})).unwrap().to_text();
-    assert!(text.contains("1 files larger than 1024 KiB were skipped."), "{text}");
+    assert!(text.contains("Files larger than 1024 KiB, skipped: 1."), "{text}");
 }
 
 #[test]
@@ -149,7 +150,7 @@ fn progress_is_shown_and_a_cancelled_call_stops() {
     let (host, _folder) = project(&files);
     call::<CodeStats>(&json!({})).unwrap();
     let shown: Vec<_> = host.progress().into_iter().map(|(_, message)| message).collect();
-    assert_eq!(shown, ["250 files counted", "500 files counted"]);
+    assert_eq!(shown, ["249 files counted", "499 files counted"]);
     host.cancel();
     assert_eq!(call::<CodeStats>(&json!({})).unwrap_err().kind(), &ErrorKind::Cancelled);
 }
