@@ -5,19 +5,18 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The rooms of `runtime/agent`, floor by floor: a room names only rooms of floors before its own, or of its own where
-/// the floor says so by standing on one line.
+/// The rooms of `runtime/agent`, floor by floor: a room names only rooms of its own floor or of those before it.
 const FLOORS: &[&[&str]] = &[
     &["near", "capability", "transcript"],
-    &["policy", "panel"],
-    &["model"],
+    &["policy", "panel", "model"],
     &["gate"],
     &["event", "workspace", "tool", "command"],
     &["store", "context"],
     &["turn", "session"],
 ];
 
-/// Rooms of `runtime/app` that others must not name: each is met at a trait, and joined in `compose` alone.
+/// Rooms of `runtime/app` that others must not name: each is met at a trait, and joined in `compose` alone. Only the
+/// settings know the form of the models' own.
 const APART: &[&str] = &["models", "tools", "workspace", "store", "acp"];
 
 fn root() -> PathBuf {
@@ -34,8 +33,8 @@ fn sources(folder: &str) -> BTreeMap<String, String> {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let name = path.strip_prefix(root()).expect("under the root").display().to_string();
-                found.insert(name, fs::read_to_string(&path).expect("source is text"));
+                let text = fs::read_to_string(&path).expect("source is text");
+                found.insert(path.strip_prefix(root()).expect("under the root").display().to_string(), text);
             }
         }
     }
@@ -43,8 +42,11 @@ fn sources(folder: &str) -> BTreeMap<String, String> {
     found
 }
 
+/// Everything but this file, which names what it looks for.
 fn all_sources() -> BTreeMap<String, String> {
-    ["runtime", "plugin-sdk", "plugins", "tests", "xtask"].into_iter().flat_map(sources).collect()
+    let folders = ["runtime", "plugin-sdk", "plugins", "tests", "xtask"];
+    let own = |path: &String| path == "tests/it/architecture.rs";
+    folders.into_iter().flat_map(sources).filter(|(path, _)| !own(path)).collect()
 }
 
 /// The lines of code: no comments, and nothing of a module of tests.
@@ -60,14 +62,10 @@ fn room<'a>(path: &'a str, source: &str) -> &'a str {
     inside.split(['/', '.']).next().unwrap_or_default()
 }
 
-/// Files of `folder` in `offenders`' eyes: path, and the line that offends.
+/// Every line of code that offends, with its path.
 fn offences(sources: &BTreeMap<String, String>, offends: impl Fn(&str, &str) -> bool) -> Vec<String> {
-    let mut found = Vec::new();
-    for (path, text) in sources {
-        let bad = code(text).filter(|line| offends(path, line));
-        found.extend(bad.map(|line| format!("{path}: {}", line.trim())));
-    }
-    found
+    let lines = sources.iter().flat_map(|(path, text)| code(text).map(move |line| (path.as_str(), line.trim())));
+    lines.filter(|(path, line)| offends(path, line)).map(|(path, line)| format!("{path}: {line}")).collect()
 }
 
 #[test]
@@ -91,28 +89,28 @@ fn rooms_of_the_app_meet_in_compose() {
     const SOURCE: &str = "runtime/app/src/";
     let across = offences(&sources(SOURCE), |path, line| {
         let own = room(path, SOURCE);
-        let free = ["compose", "cli", "lib", "main", "transport"].contains(&own) || path.ends_with("tests.rs");
+        let free = ["compose", "cli", "lib", "main", "settings"].contains(&own) || path.ends_with("tests.rs");
         !free && APART.iter().any(|other| *other != own && line.contains(&format!("crate::{other}::")))
     });
     assert_eq!(across, Vec::<String>::new());
 }
 
 #[test]
-fn only_the_host_names_wasmtime_and_only_bindings_name_generated_types() {
-    let names = |path: &str, line: &str| line.contains("wasmtime") && !path.starts_with("runtime/host/");
-    let mut elsewhere = all_sources();
-    elsewhere.remove("tests/it/architecture.rs");
-    assert_eq!(
-        offences(&elsewhere, |path, line| names(path, line) && line.contains("wasmtime::")),
-        Vec::<String>::new()
-    );
+fn only_the_host_names_wasmtime_and_only_its_bindings_generate() {
+    let elsewhere = |path: &str, line: &str| {
+        let names = line.contains("wasmtime::") || line.contains("wasmtime_wasi::");
+        let generates = line.contains("bindgen!");
+        (names && !path.starts_with("runtime/host/"))
+            || (generates && path.starts_with("runtime/") && !path.starts_with("runtime/host/src/bindings"))
+    };
+    assert_eq!(offences(&all_sources(), elsewhere), Vec::<String>::new());
 }
 
 #[test]
 fn only_the_gate_makes_permits() {
     let makes = |path: &str, line: &str| {
-        let made = line.contains("Permit {") && !line.contains("struct Permit") && !line.contains("impl Permit");
-        made && path != "runtime/agent/src/gate.rs" && path != "tests/it/architecture.rs"
+        let made = line.contains("Permit {") && !["struct ", "impl ", "-> "].iter().any(|word| line.contains(word));
+        made && path != "runtime/agent/src/gate.rs"
     };
     assert_eq!(offences(&all_sources(), makes), Vec::<String>::new());
 }
@@ -122,7 +120,9 @@ fn decisions_have_no_wildcard_arm() {
     let mut places = sources("runtime/agent/src");
     places.extend(sources("runtime/host/src"));
     let strict = |path: &str| {
-        ["agent/src/policy.rs", "agent/src/gate.rs", "host/src/bindings"].iter().any(|place| path.contains(place))
+        ["agent/src/policy.rs", "agent/src/gate.rs", "host/src/bindings.rs", "host/src/bindings/v"]
+            .iter()
+            .any(|place| path.contains(place))
     };
     assert_eq!(
         offences(&places, |path, line| strict(path) && line.trim_start().starts_with("_ =>")),
@@ -136,16 +136,14 @@ fn no_room_has_a_name_that_says_nothing() {
     let sources = all_sources();
     let rooms = sources.keys().filter(|path| path.split(['/', '.']).any(|part| banned.contains(&part)));
     assert_eq!(rooms.collect::<Vec<_>>(), Vec::<&String>::new());
-    let managers = offences(&sources, |path, line| line.contains("Manager") && path != "tests/it/architecture.rs");
+    let managers = offences(&sources, |_, line| line.contains("Manager"));
     assert_eq!(managers, Vec::<String>::new());
 }
 
 #[test]
 fn no_file_outgrows_a_reader() {
-    let sources = all_sources();
-    let long = sources.iter().filter(|(_, text)| text.lines().count() > 600).map(|(path, _)| path);
-    assert_eq!(long.collect::<Vec<_>>(), Vec::<&String>::new());
-    let undescribed =
-        sources.iter().filter(|(_, text)| !text.starts_with("//!") && !text.starts_with("#![")).map(|(path, _)| path);
-    assert_eq!(undescribed.collect::<Vec<_>>(), Vec::<&String>::new());
+    let begins = |text: &str| text.starts_with("//!") || text.starts_with("#![");
+    let fits = |text: &str| text.lines().count() <= 600 && begins(text);
+    let bad = all_sources().into_iter().filter(|(_, text)| !fits(text)).map(|(path, _)| path);
+    assert_eq!(bad.collect::<Vec<_>>(), Vec::<String>::new(), "too long, or without a word on what it is");
 }
