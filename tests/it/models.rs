@@ -282,7 +282,8 @@ async fn failures_that_stay_say_what_to_do() {
           Malformed lab None None
             `lab` answered at `http://127.0.0.1:PORT/v1/` with something else than a model's answer;
             check `wire` and `base_url` in `[providers.lab]`
-    "#]].assert_eq(&table);
+    "#]]
+    .assert_eq(&table);
 }
 
 #[tokio::test]
@@ -296,7 +297,8 @@ async fn nobody_there() {
           Network lab None None
             `lab` cannot be reached at `http://127.0.0.1:PORT/` (Connection refused (os error 111));
             check `base_url` and the network
-    "#]].assert_eq(&render(&items).replace(&port, "PORT"));
+    "#]]
+    .assert_eq(&render(&items).replace(&port, "PORT"));
 }
 
 #[tokio::test]
@@ -315,7 +317,8 @@ async fn slow_providers_are_given_up() {
           Network lab None None
             `lab` has not begun to answer in time;
             try again, or raise `timeouts.response_secs` in `[providers.lab]` if the model is slow
-    "#]].assert_eq(&format!("silent: {silent}headless: {headless}"));
+    "#]]
+    .assert_eq(&format!("silent: {silent}headless: {headless}"));
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, watch};
@@ -34,6 +35,8 @@ pub struct EditorDouble {
     shared: Arc<Shared>,
     input: Mutex<Option<mpsc::UnboundedSender<Vec<u8>>>>,
     reading: watch::Sender<bool>,
+    /// Keeps the folders of the process for as long as it is spoken to.
+    _place: Arc<TempDir>,
 }
 
 /// How a process ended.
@@ -78,7 +81,12 @@ struct Heard {
 
 impl EditorDouble {
     /// Starts `command` as an agent for `project`. Nothing is said yet.
-    pub fn spawn(command: std::process::Command, project: PathBuf, options: EditorOptions) -> Self {
+    pub fn spawn(
+        command: std::process::Command,
+        project: PathBuf,
+        place: Arc<TempDir>,
+        options: EditorOptions,
+    ) -> Self {
         let mut command = tokio::process::Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.process_group(0).kill_on_drop(true);
@@ -96,7 +104,15 @@ impl EditorDouble {
             input.clone().downgrade(),
         ));
         tokio::spawn(shared.clone().overhear(process.stderr.take().expect("stderr is a pipe")));
-        Self { process: Mutex::new(process), pid, project, shared, input: Mutex::new(Some(input)), reading }
+        Self {
+            process: Mutex::new(process),
+            pid,
+            project,
+            shared,
+            input: Mutex::new(Some(input)),
+            reading,
+            _place: place,
+        }
     }
 
     /// Says hello with the options' capabilities; answers the agent's.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -18,7 +19,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Where one test runs the binary.
 pub struct Runtime {
-    place: TempDir,
+    place: Arc<TempDir>,
     environment: BTreeMap<String, String>,
     arguments: Vec<String>,
 }
@@ -44,7 +45,8 @@ impl Runtime {
     /// An empty home, an empty project, no configuration.
     pub fn new() -> Self {
         let place = tempfile::Builder::new().prefix("acp-runtime-").tempdir().expect("a temporary folder");
-        let runtime = Self { place, environment: BTreeMap::new(), arguments: vec!["--acp".to_owned()] };
+        let runtime =
+            Self { place: Arc::new(place), environment: BTreeMap::new(), arguments: vec!["--acp".to_owned()] };
         fs::create_dir(runtime.home()).expect("a folder for the home");
         fs::create_dir(runtime.project()).expect("a folder for the project");
         runtime
@@ -133,7 +135,7 @@ impl Runtime {
 
     /// An editor on a fresh process, to which nothing has been said yet.
     pub fn spawn(&self, options: EditorOptions) -> EditorDouble {
-        EditorDouble::spawn(self.command(&self.arguments), self.project(), options)
+        EditorDouble::spawn(self.command(&self.arguments), self.project(), self.place.clone(), options)
     }
 
     /// Waits until no process of this runtime is left, and fails if one stays.

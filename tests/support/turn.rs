@@ -54,8 +54,11 @@ impl Turn {
             for (name, value) in update.as_object().into_iter().flatten() {
                 call.fields.insert(name.clone(), value.clone());
             }
-            if let Some(status) = update["status"].as_str() {
-                call.statuses.push(status.to_owned());
+            // A new call that does not say how far it is is pending.
+            match update["status"].as_str() {
+                Some(status) => call.statuses.push(status.to_owned()),
+                None if kind == "tool_call" => call.statuses.push("pending".to_owned()),
+                None => {}
             }
         }
         calls

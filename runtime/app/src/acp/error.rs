@@ -243,7 +243,25 @@ mod tests {
         .into_iter()
         .map(|error| serde_json::to_string(&Error::from(error)).unwrap())
         .collect();
-        expect![[""]].assert_eq(&table.join("\n"));
+        expect![[r#"
+            {"code":-32600,"message":"Invalid request","data":{"reason":"`initialize` must be the first request"}}
+            {"code":-32600,"message":"Invalid request","data":{"reason":"`initialize` was answered already"}}
+            {"code":-32600,"message":"Invalid request","data":{"reason":"a request with this id is not answered yet: ids are unique while in flight"}}
+            {"code":-32601,"message":"Method not found","data":{"method":"x/y"}}
+            {"code":-32602,"message":"Invalid params","data":{"cwd":"must be an absolute path"}}
+            {"code":-32002,"message":"unknown session `s-1`","data":{"sessionId":"s-1"}}
+            {"code":-32002,"message":"unknown session `s-1`","data":{"sessionId":"s-1"}}
+            {"code":-32602,"message":"Invalid params","data":{"cwd":"`/x` cannot be opened as a folder of the session: not found"}}
+            {"code":-32603,"message":"no model `x`","data":{"details":"no model `x`","reason":"configuration","hint":"see `acp-runtime models`","retryable":false}}
+            {"code":-32603,"message":"the session store at `/db` cannot be written: No space left","data":{"details":"the session store at `/db` cannot be written: No space left","reason":"store","retryable":false}}
+            {"code":-32602,"message":"Invalid params","data":{"cursor":"not a cursor of this list"}}
+            {"code":-32000,"message":"the key was not accepted; check `api_key`","data":{"details":"the key was not accepted; check `api_key`","reason":"auth","provider":"anthropic","status":401,"retryAfterSeconds":3,"retryable":false}}
+            {"code":-32603,"message":"the key was not accepted; check `api_key`","data":{"details":"the key was not accepted; check `api_key`","reason":"rate_limit","provider":"anthropic","status":429,"retryAfterSeconds":3,"retryable":true}}
+            {"code":-32603,"message":"the session store at `/db` cannot be written: No space left","data":{"details":"the session store at `/db` cannot be written: No space left","reason":"store","retryable":false}}
+            {"code":-32603,"message":"a tool is broken","data":{"details":"a tool is broken","reason":"internal","retryable":false}}
+            {"code":-32600,"message":"Invalid request","data":{"reason":"busy","details":"the session is busy with another prompt: wait for it, or cancel it"}}
+            {"code":-32002,"message":"the session is closed","data":{"sessionId":"s-1"}}
+            {"code":-32603,"message":"panel `tasks` failed: trap","data":{"details":"panel `tasks` failed: trap","reason":"panel","retryable":true}}"#]].assert_eq(&table.join("\n"));
     }
 
     #[test]

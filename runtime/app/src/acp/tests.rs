@@ -38,7 +38,51 @@ fn kinds(messages: &[Value]) -> Vec<&str> {
 async fn initialize_says_what_there_is() {
     let mut client = Client::connect();
     let answer = client.call("initialize", json!({ "protocolVersion": 1 })).await;
-    expect![[""]].assert_eq(&serde_json::to_string_pretty(&answer["result"]).unwrap());
+    expect![[r#"
+        {
+          "protocolVersion": 1,
+          "agentCapabilities": {
+            "loadSession": true,
+            "promptCapabilities": {
+              "image": true,
+              "audio": false,
+              "embeddedContext": true
+            },
+            "mcpCapabilities": {
+              "http": false,
+              "sse": false
+            },
+            "sessionCapabilities": {
+              "list": {},
+              "additionalDirectories": {},
+              "close": {}
+            },
+            "auth": {},
+            "_meta": {
+              "aar": {
+                "panels": 1,
+                "methods": [
+                  "_aar/panel_list",
+                  "_aar/panel_snapshot",
+                  "_aar/panel_action"
+                ]
+              }
+            }
+          },
+          "authMethods": [
+            {
+              "id": "settings",
+              "name": "Settings",
+              "description": "Keys are read from the settings and the environment; there is nothing to log in to"
+            }
+          ],
+          "agentInfo": {
+            "name": "acp-runtime",
+            "title": "ACP Runtime",
+            "version": "0.0.0"
+          }
+        }"#]]
+    .assert_eq(&serde_json::to_string_pretty(&answer["result"]).unwrap());
 }
 
 #[tokio::test]
@@ -70,7 +114,12 @@ async fn a_prompt_is_answered_after_all_that_it_led_to() {
     ]));
     let id = client.prompt("hi\nthere");
     let messages = client.until(id).await;
-    expect![[""]].assert_eq(&lines(&messages));
+    expect![[r#"
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm"},"messageId":"msg-2"}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Hello"},"messageId":"msg-2"}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"usage_update","used":100,"size":100}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"session_info_update","title":"hi"}},"method":"session/update"}
+        {"result":{"stopReason":"end_turn"},"id":3}"#]].assert_eq(&lines(&messages));
 }
 
 #[tokio::test]
@@ -140,7 +189,30 @@ async fn bad_requests_are_refused_with_a_reason() {
     }
     let shown = lines(&table);
     assert!(!shown.contains("sk-secret"));
-    expect![[""]].assert_eq(&shown);
+    expect![[r#"
+        {"error":{"code":-32600,"message":"Invalid request","data":{"reason":"`initialize` must be the first request"}},"id":1}
+        {"method":"initialize","error":{"code":-32600,"message":"Invalid request","data":{"reason":"`initialize` was answered already"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"details":"missing field `cwd`"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"details":"missing field `mcpServers`"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"cwd":"must be an absolute path"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"cwd":"`/missing` cannot be opened as a folder of the session: No such file or directory"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"details":"invalid type, expected a sequence"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"details":"the parameters do not have the form that the protocol gives them"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"additionalDirectories":"must be an absolute path"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"systemPrompt":"is not supported: see `agentCapabilities`"}}}
+        {"method":"session/load","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
+        {"method":"session/prompt","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
+        {"method":"session/prompt","error":{"code":-32602,"message":"Invalid params","data":{"prompt":"must not be empty"}}}
+        {"method":"session/prompt","error":{"code":-32602,"message":"Invalid params","data":{"details":"invalid type, expected a sequence"}}}
+        {"method":"session/close","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
+        {"method":"session/set_mode","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
+        {"method":"session/set_mode","error":{"code":-32602,"message":"Invalid params","data":{"modeId":"unknown mode","available":["review","auto-edit","auto","read-only","plan"]}}}
+        {"method":"session/list","error":{"code":-32602,"message":"Invalid params","data":{"cursor":"not a cursor of this list"}}}
+        {"method":"session/list","error":{"code":-32602,"message":"Invalid params","data":{"cwd":"must be an absolute path"}}}
+        {"method":"authenticate","error":{"code":-32602,"message":"Invalid params","data":{"methodId":"unknown method","available":["settings"]}}}
+        {"method":"session/fork","error":{"code":-32601,"message":"Method not found","data":{"method":"session/fork"}}}
+        {"method":"_other/thing","error":{"code":-32601,"message":"Method not found","data":{"method":"_other/thing"}}}
+        {"method":"$/nothing","error":{"code":-32601,"message":"Method not found","data":{"method":"$/nothing"}}}"#]].assert_eq(&shown);
     client.notify("session/cancel", json!({ "sessionId": 5 }));
     client.notify("session/cancel", json!({ "sessionId": "nope" }));
     client.notify("nothing", json!({}));
@@ -233,7 +305,7 @@ async fn sessions_are_listed_by_folder_and_page() {
     let first = client.call("session/list", json!({})).await;
     assert_eq!(first["result"]["sessions"].as_array().unwrap().len(), 2);
     let second = client.call("session/list", json!({ "cursor": first["result"]["nextCursor"] })).await;
-    expect![[""]].assert_eq(&second["result"].to_string());
+    expect![[r#"{"sessions":[{"sessionId":"s-3","cwd":"/q","additionalDirectories":["/r"],"updatedAt":"2023-11-14T22:13:20.000Z"}]}"#]].assert_eq(&second["result"].to_string());
     let filtered = client.call("session/list", json!({ "cwd": "/p" })).await;
     assert_eq!(filtered["result"]["sessions"][0]["sessionId"], "s-1");
     assert_eq!(filtered["result"]["sessions"].as_array().unwrap().len(), 1);
@@ -251,7 +323,16 @@ async fn a_loaded_session_is_told_whole_before_the_answer() {
     let live = client.until(id).await;
     let id = client.ask("session/load", json!({ "sessionId": "s-1", "cwd": "/p", "mcpServers": [] }));
     let again = client.until(id).await;
-    expect![[""]].assert_eq(&lines(&again));
+    expect![[r#"
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"current_mode_update","currentModeId":"review"}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"hi"},"messageId":"msg-1"}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Reading"},"messageId":"msg-2"}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call","toolCallId":"call-1","title":"read","name":"read","kind":"read","rawInput":{"path":"none"}}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"in_progress"}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"Error [not-found]: `none` does not exist"}}]}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"ok"},"messageId":"msg-3"}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"session_info_update","title":"hi"}},"method":"session/update"}
+        {"result":{"modes":{"currentModeId":"review","availableModes":[{"id":"review","name":"Review","description":"Asks before files are changed and before programs are run"},{"id":"auto-edit","name":"Auto-edit","description":"Changes files without asking; asks before deleting and before programs are run"},{"id":"auto","name":"Auto","description":"Changes files and runs programs without asking"},{"id":"read-only","name":"Read-only","description":"Changes nothing and runs nothing"},{"id":"plan","name":"Plan","description":"Changes nothing, runs nothing and stays off the network"}]}},"id":4}"#]].assert_eq(&lines(&again));
     // Apart from the person's words, it is what was told when it happened.
     let told = |messages: &[Value]| -> Vec<String> {
         let kinds = ["user_message_chunk", "current_mode_update", "response"];

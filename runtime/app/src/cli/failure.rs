@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use acp_runtime_agent::session::{OpenError, PromptError};
 use acp_runtime_agent::store::StoreError;
+use acp_runtime_agent::turn::TurnError;
 
 use crate::compose::SetupError;
 use crate::models::ModelsError;
@@ -114,7 +115,12 @@ impl From<OpenError> for Failure {
 
 impl From<PromptError> for Failure {
     fn from(error: PromptError) -> Self {
-        Self::new(error.to_string())
+        match error {
+            PromptError::Turn(TurnError::Store(error)) => error.into(),
+            PromptError::Turn(TurnError::Model(_) | TurnError::Internal(_))
+            | PromptError::Busy
+            | PromptError::Closed => Self::new(error.to_string()),
+        }
     }
 }
 

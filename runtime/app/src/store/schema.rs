@@ -163,8 +163,9 @@ pub(super) fn open(path: &Path) -> Result<Connection, Fault> {
 }
 
 fn refuse_foreign(db: &Connection) -> Result<(), Fault> {
-    let application: i64 = db.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-    let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    // One statement, so that a process which is just making the tables is seen before or after, never in between.
+    let query = "SELECT application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id";
+    let (application, tables): (i64, i64) = db.query_row(query, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if application != APPLICATION && (application != 0 || tables != 0) {
         return Err(Fault::Damaged("it is a database of another program".to_owned()));
     }

@@ -85,13 +85,11 @@ fn complete(node: FlatNode, children: Vec<PanelNode>, limits: &PanelLimits) -> R
         "" => Map::new(),
         text => match serde_json::from_str(text) {
             Ok(Value::Object(data)) => data,
-            _ => return Err(refused(&node, "its data is not a JSON object")),
+            Ok(_) | Err(_) => return Err(refused(&node, "its data is not a JSON object")),
         },
     };
-    let style = match node.style.as_str() {
-        known @ ("active" | "dim" | "warn") => known.to_owned(),
-        _ => String::new(),
-    };
+    let known_style = ["active", "dim", "warn"].contains(&node.style.as_str());
+    let style = if known_style { node.style.clone() } else { String::new() };
     Ok(PanelNode {
         label: plain::line(&node.label, limits.label),
         kind: node.kind,

@@ -1,3 +1,5 @@
+//! Manifests that are read, and those that are refused with a reason.
+
 use std::time::Duration;
 
 use serde_json::json;

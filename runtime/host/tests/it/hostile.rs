@@ -42,10 +42,7 @@ async fn an_endless_loop_ends_at_its_deadline_and_disturbs_nobody() {
     };
     let (error, others) = tokio::join!(runtime.call(&**endless, json!({})), others);
     let whole = begin.elapsed();
-    assert_eq!(
-        told(&error.unwrap_err()),
-        ("timeout", "the plugin was stopped: it computed for longer than 100ms")
-    );
+    assert_eq!(told(&error.unwrap_err()), ("timeout", "the plugin was stopped: it computed for longer than 100ms"));
     assert!(whole >= SOON && others < whole, "{others:?} of {whole:?}");
 }
 

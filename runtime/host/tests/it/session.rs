@@ -44,10 +44,8 @@ async fn a_plugin_offers_tools_panels_and_commands() {
     session.panels.into_iter().for_each(|panel| board.add(panel).unwrap());
     let view = board.snapshot("board").await.unwrap();
     let task = &view.root.children[0];
-    expect![[r#"("All tasks", "1 open", "task-1", "Write tests", "active", {"n": Number(1)})"#]].assert_eq(&format!(
-        "{:?}",
-        (&view.root.label, &view.status, &task.id, &task.label, &task.style, &task.data)
-    ));
+    expect![[r#"("All tasks", "1 open", "task-1", "Write tests", "active", {"n": Number(1)})"#]]
+        .assert_eq(&format!("{:?}", (&view.root.label, &view.status, &task.id, &task.label, &task.style, &task.data)));
     let reply = board.act("board", "done", "task-1", Map::new(), || false).await.unwrap();
     assert_eq!(reply.message.as_deref(), Some("task-1"));
     let broken = board.snapshot("broken").await.unwrap_err();
@@ -107,10 +105,7 @@ async fn rights_to_read_are_asked_for_before_the_guest_runs() {
     runtime.book.give(plugin.id(), GrantSet { tier: Tier::Installed, ceiling, granted: Vec::<Grant>::new() });
     let session = runtime.open(&[plugin]);
     let error = runtime.call(&*session.tools[0], json!({ "p": "rx" })).await.unwrap_err();
-    assert_eq!(
-        told(&error),
-        ("denied", "denied: read `**`: the user refused (ask the user what to do instead)")
-    );
+    assert_eq!(told(&error), ("denied", "denied: read `**`: the user refused (ask the user what to do instead)"));
     assert_eq!(runtime.person.asked.lock().unwrap()[0].title, "plugin test:files: read `**`");
 }
 

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, Roots, Tier, ToolName, WorkspacePath};
 use acp_runtime_agent::event::{EventSink, SessionEvent};
-use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Origin, Permit, SharedMode};
+use acp_runtime_agent::gate::{
+    Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Origin, Permit, SharedMode,
+};
 use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolError};
 use acp_runtime_agent::transcript::{SessionId, ToolCallId, ToolOutcome};

@@ -32,7 +32,10 @@ async fn a_question_shows_the_change_and_its_answer_counts() {
         before.push(message);
     };
     before.push(json!({ "params": question["params"] }));
-    expect![[""]].assert_eq(&lines(&before));
+    expect![[r#"
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call","toolCallId":"call-1","title":"write","name":"write","kind":"edit","rawInput":{"path":"a.txt","text":"new"}}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"call-1","content":[{"type":"diff","path":"/p/a.txt","newText":"new"}]}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","toolCall":{"toolCallId":"call-1","kind":"edit","status":"pending","title":"tool write: write `a.txt`","content":[{"type":"diff","path":"/p/a.txt","newText":"new"}],"locations":[{"path":"/p/a.txt"}],"rawInput":{"path":"a.txt","text":"new"}},"options":[{"optionId":"allow_once","name":"Allow once","kind":"allow_once"},{"optionId":"allow_always","name":"Always allow in this project","kind":"allow_always"},{"optionId":"reject_once","name":"Reject","kind":"reject_once"},{"optionId":"reject_always","name":"Always reject in this project","kind":"reject_always"}]}}"#]].assert_eq(&lines(&before));
     client.answer(&question, chosen("allow_once"));
     client.response(id).await;
     assert_eq!(on_disk(&client, "a.txt").as_deref(), Some("new"));

@@ -26,7 +26,13 @@ async fn panels_are_listed_shown_and_acted_on() {
         answers.push(client.call(method, params).await["result"].clone());
     }
     let answers: Vec<String> = answers.iter().map(Value::to_string).collect();
-    expect![[""]].assert_eq(&answers.join("\n"));
+    expect![[r#"
+        {"panels":[{"name":"tasks","title":"Tasks","status":"open","actions":[{"id":"finish","label":"finish","key":"k","kinds":["task"],"destructive":false,"confirm":"","inputs":[],"mutates":true},{"id":"show","label":"show","key":"k","kinds":["task"],"destructive":false,"confirm":"","inputs":[],"mutates":false},{"id":"break","label":"break","key":"k","kinds":["task"],"destructive":false,"confirm":"","inputs":[],"mutates":false}]}]}
+        {"panel":"tasks","root":{"id":"root","label":"root","kind":"root","expanded":true,"style":"","data":{},"children":[{"id":"t1","label":"t1","kind":"task","expanded":true,"style":"","data":{},"children":[]}]},"status":"open"}
+        {"panel":"tasks","action":"finish","message":"finished t1 {\"force\":true}","root":{"id":"root","label":"root","kind":"root","expanded":true,"style":"","data":{},"children":[{"id":"t1","label":"t1","kind":"task","expanded":true,"style":"","data":{},"children":[]}]},"status":"done"}
+        {"panel":"tasks","action":"finish","message":"finished t1 {}","root":{"id":"root","label":"root","kind":"root","expanded":true,"style":"","data":{},"children":[{"id":"t1","label":"t1","kind":"task","expanded":true,"style":"","data":{},"children":[]}]},"status":"done"}
+        {"panel":"tasks","action":"break","message":"✗ break: it broke","root":{"id":"root","label":"root","kind":"root","expanded":true,"style":"","data":{},"children":[{"id":"t1","label":"t1","kind":"task","expanded":true,"style":"","data":{},"children":[]}]},"status":"done"}
+        {"panel":"tasks","action":"show","message":null,"root":{"id":"root","label":"root","kind":"root","expanded":true,"style":"","data":{},"children":[{"id":"t1","label":"t1","kind":"task","expanded":true,"style":"","data":{},"children":[]}]},"status":"done"}"#]].assert_eq(&answers.join("\n"));
 }
 
 #[tokio::test]
@@ -53,7 +59,21 @@ async fn errors_come_in_the_contract_s_order() {
     ] {
         table.push(client.call(method, params).await["error"].clone());
     }
-    expect![[""]].assert_eq(&lines(&table));
+    expect![[r#"
+        {"code":-32601,"message":"Method not found","data":{"method":"_aar/panel_explode"}}
+        {"code":-32601,"message":"Method not found","data":{"method":"_aar/"}}
+        {"code":-32602,"message":"Invalid params","data":{"sessionId":"required"}}
+        {"code":-32602,"message":"Invalid params","data":{"sessionId":"required"}}
+        {"code":-32602,"message":"Invalid params","data":{"sessionId":"required"}}
+        {"code":-32602,"message":"Invalid params","data":{"sessionId":"required"}}
+        {"code":-32602,"message":"Invalid params","data":{"sessionId":"unknown session 'nope'"}}
+        {"code":-32602,"message":"Invalid params","data":{"panel":"unknown panel ''","available":["tasks"]}}
+        {"code":-32602,"message":"Invalid params","data":{"panel":"unknown panel '5'","available":["tasks"]}}
+        {"code":-32602,"message":"Invalid params","data":{"panel":"unknown panel 'other'","available":["tasks"]}}
+        {"code":-32602,"message":"Invalid params","data":{"action":"unknown action 'nope'","available":["finish","show","break"]}}
+        {"code":-32602,"message":"Invalid params","data":{"nodeId":"unknown node 'nope'"}}
+        {"code":-32602,"message":"Invalid params","data":{"action":"'finish' does not apply to node kind 'root'"}}
+        {"code":-32602,"message":"Invalid params","data":{"action":"a prompt is in flight for this session — cancel it first"}}"#]].assert_eq(&lines(&table));
     // What changes nothing works while a prompt runs.
     let show = json!({ "sessionId": "s-1", "panel": "tasks", "action": "show", "nodeId": "t1" });
     assert!(client.call("_aar/panel_action", show).await["result"].is_object());

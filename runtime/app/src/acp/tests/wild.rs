@@ -45,5 +45,22 @@ async fn hostile_lines_are_answered_or_ignored_and_never_repeated() {
     assert!(answers.iter().all(|answer| !answer.to_string().contains("sk-secret")), "{answers:?}");
     // Lists are answered from tasks of their own, in any order.
     answers.sort_by_key(|answer| (answer["id"].to_string(), answer.to_string()));
-    expect![[""]].assert_eq(&lines(&answers));
+    expect![[r#"
+        {"result":{"sessions":[]},"id":"bom"}
+        {"result":{"sessions":[]},"id":"crlf"}
+        {"result":{"sessions":[]},"id":"no newline"}
+        {"result":{"sessions":[]},"id":"null params"}
+        {"error":{"code":-32602,"message":"Invalid params","data":{"details":"invalid type, expected a string"}},"id":1}
+        {"error":{"code":-32602,"message":"Invalid params","data":{"cwd":"must be an absolute path"}},"id":2}
+        {"error":{"code":-32601,"message":"Method not found","data":{"method":""}},"id":8}
+        {"error":{"code":-32601,"message":"Method not found","data":{"method":"__proto__"}},"id":9}
+        {"error":{"code":-32600,"message":"Invalid request","data":{"reason":"the line is not one JSON-RPC 2.0 message; batches are not supported"}},"id":null}
+        {"error":{"code":-32600,"message":"Invalid request","data":{"reason":"the line is not one JSON-RPC 2.0 message; batches are not supported"}},"id":null}
+        {"error":{"code":-32600,"message":"Invalid request","data":{"reason":"the line is not one JSON-RPC 2.0 message; batches are not supported"}},"id":null}
+        {"error":{"code":-32600,"message":"Invalid request","data":{"reason":"the line is not one JSON-RPC 2.0 message; batches are not supported"}},"id":null}
+        {"error":{"code":-32600,"message":"Invalid request","data":{"reason":"the line is not one JSON-RPC 2.0 message; batches are not supported"}},"id":null}
+        {"error":{"code":-32700,"message":"Parse error","data":{"reason":"the line is not JSON"}},"id":null}
+        {"error":{"code":-32700,"message":"Parse error","data":{"reason":"the line is not JSON"}},"id":null}
+        {"error":{"code":-32700,"message":"Parse error","data":{"reason":"the line is not UTF-8 text"}},"id":null}
+        {"result":{"sessions":[]},"id":null}"#]].assert_eq(&lines(&answers));
 }

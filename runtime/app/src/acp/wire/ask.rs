@@ -148,7 +148,9 @@ mod tests {
             serde_json::to_string(&question.call).unwrap(),
             serde_json::to_string(&question.options).unwrap()
         );
-        expect![[""]].assert_eq(&shown);
+        expect![[r#"
+            {"toolCallId":"call-1","kind":"edit","status":"pending","title":"tool write_file: write `a.txt`","content":[{"type":"diff","path":"/p/a.txt","newText":"hi\n"}],"locations":[{"path":"/p/a.txt"}],"rawInput":{"path":"a.txt"}}
+            [{"optionId":"allow_once","name":"Allow once","kind":"allow_once"},{"optionId":"allow_always","name":"Always allow in this project","kind":"allow_always"},{"optionId":"reject_once","name":"Reject","kind":"reject_once"},{"optionId":"reject_always","name":"Always reject in this project","kind":"reject_always"}]"#]].assert_eq(&shown);
     }
 
     #[test]

@@ -71,6 +71,17 @@ mod tests {
         .into_iter()
         .map(read)
         .collect();
-        expect![[""]].assert_eq(&table.join("\n"));
+        expect![[r#"
+            {"prompt":"must not be empty"}
+            {"prompt":"must not be empty"}
+            [{"type":"text","text":"hi"}]
+            [{"type":"image","data":"aGk=","mime":"image/png"}]
+            {"prompt":"block 0: an image needs `data` and a `mimeType` of `image/…`"}
+            {"prompt":"block 1: audio and other kinds of content are not taken"}
+            [{"type":"resource_link","name":"a.rs","uri":"file:///p/a.rs"}]
+            [{"type":"resource","uri":"file:///p/a.rs","text":"fn main() {}"}]
+            [{"type":"resource_link","name":"file:///p/a.bin","uri":"file:///p/a.bin"}]
+            [{"type":"image","data":"AA==","mime":"image/png"}]"#]]
+        .assert_eq(&table.join("\n"));
     }
 }

@@ -93,11 +93,42 @@ mod tests {
             title: Some("Hello".to_owned()),
             updated: UNIX_EPOCH + Duration::from_secs(1_700_000_000),
         };
-        expect![[""]].assert_eq(&serde_json::to_string(&session_info(record)).unwrap());
+        expect![[r#"{"sessionId":"s","cwd":"/p","additionalDirectories":["/q"],"title":"Hello","updatedAt":"2023-11-14T22:13:20.000Z"}"#]].assert_eq(&serde_json::to_string(&session_info(record)).unwrap());
     }
 
     #[test]
     fn the_modes_are_all_there() {
-        expect![[""]].assert_eq(&serde_json::to_string_pretty(&modes(Mode::Plan)).unwrap());
+        expect![[r#"
+            {
+              "currentModeId": "plan",
+              "availableModes": [
+                {
+                  "id": "review",
+                  "name": "Review",
+                  "description": "Asks before files are changed and before programs are run"
+                },
+                {
+                  "id": "auto-edit",
+                  "name": "Auto-edit",
+                  "description": "Changes files without asking; asks before deleting and before programs are run"
+                },
+                {
+                  "id": "auto",
+                  "name": "Auto",
+                  "description": "Changes files and runs programs without asking"
+                },
+                {
+                  "id": "read-only",
+                  "name": "Read-only",
+                  "description": "Changes nothing and runs nothing"
+                },
+                {
+                  "id": "plan",
+                  "name": "Plan",
+                  "description": "Changes nothing, runs nothing and stays off the network"
+                }
+              ]
+            }"#]]
+        .assert_eq(&serde_json::to_string_pretty(&modes(Mode::Plan)).unwrap());
     }
 }

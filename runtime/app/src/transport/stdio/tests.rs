@@ -52,7 +52,14 @@ fn message(text: String) -> TransportFrame {
 #[tokio::test]
 async fn lines_are_messages_however_they_end() {
     let bytes = format!("\u{feff}{PING}\r\n\n   \n\t{PING} \n{PING}");
-    check(bytes.as_bytes(), expect![[""]]).await;
+    check(
+        bytes.as_bytes(),
+        expect![[r#"
+        {"jsonrpc":"2.0","id":1,"method":"ping"}
+        {"jsonrpc":"2.0","id":1,"method":"ping"}
+        {"jsonrpc":"2.0","id":1,"method":"ping"}"#]],
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -73,7 +80,17 @@ async fn bad_lines_are_errors_without_an_echo() {
         bytes.extend_from_slice(line);
         bytes.push(b'\n');
     }
-    check(&bytes, expect![[""]]).await;
+    check(&bytes, expect![[r#"
+        {"code":-32700,"message":"Parse error","data":{"reason":"the line is not JSON"}}
+        {"code":-32700,"message":"Parse error","data":{"reason":"the line is not UTF-8 text"}}
+        {"code":-32600,"message":"Invalid request","data":{"reason":"the line is not one JSON-RPC 2.0 message; batches are not supported"}}
+        {"code":-32600,"message":"Invalid request","data":{"reason":"the line is not one JSON-RPC 2.0 message; batches are not supported"}}
+        {"code":-32600,"message":"Invalid request","data":{"reason":"the line is not one JSON-RPC 2.0 message; batches are not supported"}}
+        {"code":-32600,"message":"Invalid request","data":{"reason":"the line is not one JSON-RPC 2.0 message; batches are not supported"}}
+        {"code":-32600,"message":"Invalid request","data":{"reason":"the line is not one JSON-RPC 2.0 message; batches are not supported"}}
+        {"code":-32700,"message":"Parse error","data":{"reason":"the line is not JSON"}}
+        {"code":-32600,"message":"message too large","data":{"limit":100}}
+        {"jsonrpc":"2.0","id":1,"method":"ping"}"#]]).await;
 }
 
 #[tokio::test]
@@ -100,7 +117,11 @@ async fn framed_messages_are_read_and_answered_in_kind() {
     transport.drained.await;
     let mut written = String::new();
     { output }.read_to_string(&mut written).unwrap();
-    expect![[""]].assert_eq(&written);
+    expect![[r#"
+        Content-Length: 55
+
+        {"jsonrpc":"2.0","method":"say","params":{"text":"hi"}}"#]]
+    .assert_eq(&written);
 }
 
 #[tokio::test]
@@ -119,7 +140,11 @@ async fn a_line_over_the_cap_is_never_written() {
     transport.drained.await;
     let mut written = String::new();
     { output }.read_to_string(&mut written).unwrap();
-    expect![[""]].assert_eq(&written);
+    expect![[r#"
+        {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Internal error","data":{"details":"the answer is too large to be sent","limit":200}}}
+        {"jsonrpc":"2.0","id":2,"result":{"text":"short"}}
+        {"jsonrpc":"2.0","method":"say","params":{"text":"short"}}
+    "#]].assert_eq(&written);
 }
 
 #[tokio::test]

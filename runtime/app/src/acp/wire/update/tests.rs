@@ -1,3 +1,5 @@
+//! Every event, and the updates that it becomes.
+
 use acp_runtime_agent::capability::PanelName;
 use acp_runtime_agent::event::{ToolCallStatus, ToolCallUpdate, TurnEnd};
 use acp_runtime_agent::model::ToolKind;
@@ -84,7 +86,37 @@ fn every_event_has_its_updates() {
         std::iter::once(format!("# {kind}")).chain(told)
     })
     .collect();
-    expect![[""]].assert_eq(&table.join("\n"));
+    expect![[r##"
+        # UserMessage
+        {"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"look"},"messageId":"msg-1"}
+        {"sessionUpdate":"user_message_chunk","content":{"type":"image","data":"aGk=","mimeType":"image/png"},"messageId":"msg-1"}
+        {"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"[image/png of 32768 bytes, not sent again]"},"messageId":"msg-1"}
+        {"sessionUpdate":"user_message_chunk","content":{"type":"resource","resource":{"text":"a","uri":"file:///p/a"}},"messageId":"msg-1"}
+        {"sessionUpdate":"user_message_chunk","content":{"type":"resource_link","name":"b","uri":"file:///p/b"},"messageId":"msg-1"}
+        # AgentText
+        {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hi"},"messageId":"msg-1"}
+        # AgentThought
+        {"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm"},"messageId":"msg-1"}
+        # AgentThought
+        # ToolCallStarted
+        {"sessionUpdate":"tool_call","toolCallId":"call-1","title":"Search for `x`","name":"grep","kind":"search","locations":[{"path":"/p/src","line":3}],"rawInput":{"pattern":"x"}}
+        # ToolCallUpdated
+        {"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"found"}},{"type":"content","content":{"type":"resource","resource":{"text":"a","uri":"file:///p/a"}}},{"type":"diff","path":"/p/a","oldText":"a","newText":"b"}],"rawOutput":{"hits":2}}
+        # ToolCallUpdated
+        {"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"in_progress"}
+        # Plan
+        {"sessionUpdate":"plan","entries":[{"content":"do it","priority":"high","status":"in_progress"}]}
+        # Usage
+        {"sessionUpdate":"usage_update","used":1000,"size":1000}
+        # Usage
+        # Title
+        {"sessionUpdate":"session_info_update","title":"Look here"}
+        # ModeChanged
+        {"sessionUpdate":"current_mode_update","currentModeId":"plan"}
+        # CommandsChanged
+        {"sessionUpdate":"available_commands_update","availableCommands":[{"name":"call","description":"Calls","input":{"hint":"TOOL"}}]}
+        # PanelChanged
+        # TurnEnded"##]].assert_eq(&table.join("\n"));
 }
 
 #[test]
