@@ -1,6 +1,7 @@
 //! Which known names a mistyped one may have meant.
 
-/// At most three of `known` that are within a few edits of `name`, best first: fewest edits, then the most alike in length.
+/// At most three of `known` that are within a few edits of `name`, best first: fewest edits, then the most alike in
+/// length.
 pub fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     const MOST: usize = 3;
     let allowed = 1 + name.chars().count() / 3;
