@@ -171,6 +171,7 @@ impl Default for PanelLimits {
 
 impl Limits {
     /// These limits with what a manifest asks for in their place.
+    #[must_use]
     pub fn with(&self, asked: &AskedLimits) -> Self {
         let mut limits = self.clone();
         if let Some(memory) = asked.memory {

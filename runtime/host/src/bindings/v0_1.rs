@@ -19,7 +19,6 @@ use crate::manifest::{Inventory, ToolEntry};
 use crate::plain;
 use crate::state::{HostError, PluginState};
 
-#[expect(clippy::pedantic, reason = "written by wasmtime")]
 mod generated {
     wasmtime::component::bindgen!({
         path: [

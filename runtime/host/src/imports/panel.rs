@@ -10,15 +10,12 @@ use crate::state::Call;
 pub(crate) fn changed(call: &mut Call, panel: &str) {
     let Ok(session) = call.session() else { return };
     let own = session.panels.iter().find(|(name, _)| name == panel).map(|(_, name)| name.clone());
-    match own {
-        Some(panel) => {
-            if session.notices.changed(&panel) {
-                session.scope.events.emit(SessionEvent::PanelChanged { panel });
-            }
-        }
-        None => {
-            let text = format!("the plugin has no panel `{}`", plain::line(panel, 80));
-            call.log.line("warn", "panel", &text);
-        }
+    let Some(own) = own else {
+        let text = format!("the plugin has no panel `{}`", plain::line(panel, 80));
+        call.log.line("warn", "panel", &text);
+        return;
+    };
+    if session.notices.changed(&own) {
+        session.scope.events.emit(SessionEvent::PanelChanged { panel: own });
     }
 }

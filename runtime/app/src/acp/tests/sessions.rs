@@ -69,7 +69,10 @@ impl Model for Script {
             Turn::Hangs => futures::stream::pending().boxed(),
             Turn::Fails(error) => futures::stream::iter([Err(error)]).boxed(),
         };
-        events.inspect(|_| drop(self.taken.fetch_add(1, Ordering::Relaxed))).boxed()
+        let count = |_: &_| {
+            self.taken.fetch_add(1, Ordering::Relaxed);
+        };
+        events.inspect(count).boxed()
     }
 }
 
