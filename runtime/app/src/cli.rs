@@ -49,6 +49,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode, Failure> {
         None => Command::Acp,
         Some(command) => command,
     };
+    let overrides = overrides?;
     let paths = Paths::find()?;
     match command {
         Command::Config(command) => return config::command(command, &paths, overrides),

@@ -170,10 +170,10 @@ impl Runtime {
     }
 
     fn settings_in(&self, cwd: &Path) -> Result<Settings, OpenError> {
-        let project = self.settings.in_project(cwd).map_err(|error: SettingsError| OpenError::Setup {
-            message: error.to_string(),
-            hint: "correct or remove the project's `.acp-runtime/config.toml`".to_owned(),
-        })?;
+        let project = self
+            .settings
+            .in_project(cwd)
+            .map_err(|error: SettingsError| OpenError::Setup { message: error.to_string(), hint: error.hint() })?;
         for ignored in &project.ignored {
             tracing::warn!("{ignored}");
         }

@@ -26,7 +26,7 @@ pub use sections::{
 };
 pub use written::{LogFilter, Written};
 
-/// What the command line says, or the environment in its place.
+/// What goes before the files: the command line, and the environment in its place.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
     /// The user's file, instead of the usual one. It must exist.
@@ -41,6 +41,35 @@ pub struct Overrides {
     pub log_file: Option<PathBuf>,
     /// Effects to forbid, beside those of the files.
     pub deny: Vec<EffectPattern>,
+}
+
+impl Overrides {
+    /// These, and what `environment` says where they say nothing.
+    pub fn or_environment(self, environment: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
+        let mode = || read(&environment, "ACP_RUNTIME_MODE", |id| Mode::from_id(id).ok_or_else(unknown_mode));
+        let level = || read(&environment, "ACP_RUNTIME_LOG", |text| text.parse());
+        Ok(Self {
+            config: self.config.or_else(|| environment("ACP_RUNTIME_CONFIG").map(PathBuf::from)),
+            model: self.model.or_else(|| environment("ACP_RUNTIME_MODEL")),
+            mode: self.mode.map_or_else(mode, |mode| Ok(Some(mode)))?,
+            log_level: self.log_level.map_or_else(level, |level| Ok(Some(level)))?,
+            log_file: self.log_file,
+            deny: self.deny,
+        })
+    }
+}
+
+fn read<T>(
+    environment: impl Fn(&str) -> Option<String>,
+    name: &'static str,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, SettingsError> {
+    let parsed = environment(name).map(|text| parse(&text)).transpose();
+    parsed.map_err(|problem| SettingsError::Variable { name, problem })
+}
+
+fn unknown_mode() -> String {
+    format!("expected one of `{}`", Mode::ALL.map(Mode::id).join("`, `"))
 }
 
 impl Settings {

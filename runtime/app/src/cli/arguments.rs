@@ -8,11 +8,18 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::settings::{LogFilter, Overrides};
+use crate::settings::{LogFilter, Overrides, SettingsError, variable};
+
+const AFTER_HELP: &str = "\
+Without a command it is an ACP agent on stdin and stdout.
+
+Environment:
+  ACP_RUNTIME_CONFIG, ACP_RUNTIME_MODEL, ACP_RUNTIME_MODE, ACP_RUNTIME_LOG  stand in for the options
+  ACP_RUNTIME_HOME                                                          one folder for all files";
 
 /// An ACP agent whose tools, commands and panels are sandboxed WASM components
 #[derive(Debug, Parser)]
-#[command(name = "acp-runtime", version, after_help = "Without a command it is an ACP agent on stdin and stdout.")]
+#[command(name = "acp-runtime", version, after_help = AFTER_HELP)]
 pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) settings: SettingsArguments,
@@ -29,19 +36,19 @@ pub(super) struct Arguments {
 #[command(next_help_heading = "Settings")]
 pub(super) struct SettingsArguments {
     /// The configuration file
-    #[arg(long, value_name = "FILE", global = true, env = "ACP_RUNTIME_CONFIG")]
+    #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
 
     /// The model of new sessions: `none`, `script:FILE`, a provider, or `provider/model`
-    #[arg(long, value_name = "MODEL", global = true, env = "ACP_RUNTIME_MODEL")]
+    #[arg(long, value_name = "MODEL", global = true)]
     model: Option<String>,
 
     /// The mode of new sessions
-    #[arg(long, value_name = "MODE", global = true, env = "ACP_RUNTIME_MODE", value_parser = modes())]
+    #[arg(long, value_name = "MODE", global = true, value_parser = modes())]
     mode: Option<Mode>,
 
     /// What to log: `off`, `error`, `warn`, `info`, `debug`, `trace`, or `target=level,…`
-    #[arg(long, value_name = "LEVEL", global = true, env = "ACP_RUNTIME_LOG")]
+    #[arg(long, value_name = "LEVEL", global = true)]
     log_level: Option<LogFilter>,
 
     /// Where to log, instead of stderr
@@ -196,20 +203,21 @@ pub(super) enum ConfigCommand {
 
 impl Arguments {
     /// What overrides the settings of the files.
-    pub(super) fn overrides(&self) -> Overrides {
+    pub(super) fn overrides(&self) -> Result<Overrides, SettingsError> {
         let SettingsArguments { config, model, mode, log_level, log_file } = &self.settings;
         let deny = match &self.command {
             Some(Command::Run(run)) => run.deny.clone(),
             _ => Vec::new(),
         };
-        Overrides {
+        let typed = Overrides {
             config: config.clone(),
             model: model.clone(),
             mode: *mode,
             log_level: log_level.clone(),
             log_file: log_file.clone(),
             deny,
-        }
+        };
+        typed.or_environment(variable)
     }
 }
 
@@ -276,7 +284,7 @@ mod tests {
 
     #[test]
     fn what_overrides_the_files() {
-        let overrides = parse("run --mode auto --deny run --deny write:a x").unwrap().overrides();
+        let overrides = parse("run --mode auto --deny run --deny write:a x").unwrap().overrides().unwrap();
         assert_eq!(overrides.mode, Some(Mode::Auto));
         assert_eq!(overrides.deny.iter().map(ToString::to_string).collect::<Vec<_>>(), ["run", "write:a"]);
         assert_eq!(overrides.log_level, None);

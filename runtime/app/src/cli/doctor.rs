@@ -100,21 +100,21 @@ fn configuration(paths: &Paths, overrides: Overrides) -> (Vec<Check>, Settings) 
 }
 
 fn broken(error: &crate::settings::SettingsError) -> Check {
-    Check::fail("config", error.to_string(), error.hint().unwrap_or_else(|| "see `docs/configuration.md`".to_owned()))
+    Check::fail("config", error.to_string(), error.hint())
 }
 
 fn folders(paths: &Paths) -> Vec<Check> {
     let hint = "check its permissions, or set `ACP_RUNTIME_HOME` to a folder that can be written";
-    let checked = |check, path: PathBuf, without: &str| match writable(&path) {
-        Ok(()) => Check::ok(check, format!("`{}`", path.display())),
+    let checked = |path: PathBuf, without: &str| match writable(&path) {
+        Ok(()) => Check::ok("folders", format!("`{}`", path.display())),
         Err(problem) => {
-            Check::warn(check, format!("`{}` cannot be written: {problem}; {without}", path.display()), hint)
+            Check::warn("folders", format!("`{}` cannot be written: {problem}; {without}", path.display()), hint)
         }
     };
     vec![
-        checked("plugins", paths.plugins(), "none can be installed"),
-        checked("audit", paths.audit(), "decisions are not kept"),
-        checked("compiled", paths.compiled(), "plugins are compiled anew by each process"),
+        checked(paths.plugins(), "none can be installed"),
+        checked(paths.audit(), "decisions are not kept"),
+        checked(paths.compiled(), "plugins are compiled anew by each process"),
     ]
 }
 

@@ -82,7 +82,7 @@ impl From<serde_json::Error> for Failure {
 
 impl From<SettingsError> for Failure {
     fn from(error: SettingsError) -> Self {
-        Self::Told { exit: USAGE, message: error.to_string(), hint: error.hint() }
+        Self::usage(error.to_string()).hint(error.hint())
     }
 }
 

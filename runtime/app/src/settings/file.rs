@@ -39,6 +39,14 @@ pub enum SettingsError {
         /// What to do.
         hint: Option<String>,
     },
+    /// A variable of the environment is not what it should be.
+    #[error("`{name}` in the environment: {problem}")]
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
     /// There is no folder to keep anything in.
     #[error("there is no home folder to keep files in")]
     Homeless,
@@ -63,12 +71,14 @@ impl fmt::Display for Place {
 
 impl SettingsError {
     /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
+    pub fn hint(&self) -> String {
         match self {
-            Self::Unreadable { .. } => Some("check the file's permissions, or name another file".to_owned()),
-            Self::Missing { .. } => Some("check the path, or leave `--config` out for the usual file".to_owned()),
-            Self::Invalid { hint, .. } => hint.clone(),
-            Self::Homeless => Some(format!("set `HOME`, or `{}` to a folder", super::HOME_VARIABLE)),
+            Self::Unreadable { .. } => "check the file's permissions, or name another file".to_owned(),
+            Self::Missing { .. } => "check the path, or leave `--config` out for the usual file".to_owned(),
+            Self::Invalid { hint: Some(hint), .. } => hint.clone(),
+            Self::Invalid { hint: None, .. } => "see `acp-runtime config schema` for what can be there".to_owned(),
+            Self::Variable { name, .. } => format!("correct `{name}`, or leave it out"),
+            Self::Homeless => format!("set `HOME`, or `{}` to a folder", super::HOME_VARIABLE),
         }
     }
 
@@ -76,10 +86,10 @@ impl SettingsError {
         Self::Missing { path: path.to_owned() }
     }
 
-    /// Says of an unknown key in a project's file what such a file may hold.
+    /// Says what a project's file may hold: what looks mistyped there is often a key of the user's.
     pub(super) fn in_project_file(self) -> Self {
         match self {
-            Self::Invalid { place, problem, hint: None } => {
+            Self::Invalid { place, problem, .. } => {
                 let hint = Some(format!(
                     "`{PROJECT_FILE}` may only narrow: `mode`, `files.deny`, `permission.deny`, `plugins.disabled` and \
                      `limits`; all else belongs in the user's own file (see `acp-runtime config path`)"

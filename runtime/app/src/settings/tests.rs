@@ -32,8 +32,7 @@ impl Home {
 
     /// The message and its hint, without the folder of this test.
     fn shown(&self, error: &SettingsError) -> String {
-        let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
-        format!("{error}{hint}").replace(&format!("{}/", self.folder.path().display()), "")
+        format!("{error} ({})", error.hint()).replace(&format!("{}/", self.folder.path().display()), "")
     }
 }
 
@@ -102,7 +101,7 @@ fn every_key_is_read() {
 #[test]
 fn a_broken_file_is_an_error_with_its_place() {
     for (config, error) in [
-        ("modle = 'x'", "config.toml:1:1: unknown key `modle` (did you mean `model`?)"),
+        ("moddel = 'x'", "config.toml:1:1: unknown key `moddel` (did you mean `model`?)"),
         ("\n[log]\n  levle = 'x'", "config.toml:3:3: unknown key `levle` (did you mean `level`?)"),
         ("colour = 1", "config.toml:1:1: unknown key `colour`"),
         (
@@ -148,7 +147,8 @@ fn a_broken_file_is_an_error_with_its_place() {
             "config.toml:1:33: `on_busy`: invalid type: integer `2`, expected string or table",
         ),
     ] {
-        assert_eq!(load(config).unwrap_err(), error, "{config}");
+        let general = " (see `acp-runtime config schema` for what can be there)";
+        assert_eq!(load(config).unwrap_err().trim_end_matches(general), error, "{config}");
     }
 }
 
@@ -190,6 +190,29 @@ fn overrides_win() {
     assert_eq!(settings.permission.deny[0].to_string(), "fetch");
     // Not even a project changes what the person has just said.
     assert_eq!(home.in_project(&settings, "mode = 'plan'").unwrap().settings.mode, Mode::Auto);
+}
+
+#[test]
+fn the_environment_stands_in_for_options() {
+    let environment = |name: &str| match name {
+        "ACP_RUNTIME_MODEL" => Some("a".to_owned()),
+        "ACP_RUNTIME_MODE" => Some("plan".to_owned()),
+        "ACP_RUNTIME_LOG" => Some("info".to_owned()),
+        "ACP_RUNTIME_CONFIG" => Some("a.toml".to_owned()),
+        _ => None,
+    };
+    let given = Overrides { model: Some("b".to_owned()), ..Overrides::default() };
+    let overrides = given.or_environment(environment).unwrap();
+    assert_eq!((overrides.model.as_deref(), overrides.mode), (Some("b"), Some(Mode::Plan)));
+    assert_eq!((overrides.log_level, overrides.config), (Some("info".parse().unwrap()), Some("a.toml".into())));
+    for (variable, problem) in [
+        ("ACP_RUNTIME_MODE", "`ACP_RUNTIME_MODE` in the environment: expected one of `review`, `auto-edit`"),
+        ("ACP_RUNTIME_LOG", "`ACP_RUNTIME_LOG` in the environment: `yolo` is not a log level"),
+    ] {
+        let environment = |name: &str| (name == variable).then(|| "yolo".to_owned());
+        let error = Overrides::default().or_environment(environment).unwrap_err();
+        assert!(error.to_string().starts_with(problem), "{error}");
+    }
 }
 
 #[test]
@@ -244,7 +267,7 @@ fn a_project_never_widens() {
         "log.file = 'x'",
     ] {
         let error = home.in_project(&user, key).unwrap_err();
-        assert!(error.contains("unknown key `"), "{key}: {error}");
+        assert!(error.contains("unknown key `") && error.contains("may only narrow"), "{key}: {error}");
         assert!(error.starts_with("project/.acp-runtime/config.toml:1:"), "{key}: {error}");
     }
 }
