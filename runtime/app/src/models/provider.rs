@@ -83,21 +83,13 @@ impl Provider {
         format!("{}/{model}", self.name)
     }
 
-    /// Whether the vendor would refuse the request for want of a key.
-    fn lacks_key(&self) -> bool {
-        self.key.is_none()
-            && self.settings.base_url.is_none()
-            && self.settings.headers.is_empty()
-            && self.settings.wire.usual_key_variable().is_some()
-    }
-
-    /// The variable that should hold the key and does not.
+    /// The variable that should hold the key and does not: the one of the settings, or the vendor's usual one where the
+    /// vendor is asked and nothing else could be its key.
     pub(super) fn missing_key(&self) -> Option<&str> {
-        match (&self.key, self.settings.api_key_env.as_deref()) {
-            (Some(_), _) => None,
-            (None, Some(named)) => Some(named),
-            (None, None) => self.lacks_key().then(|| self.settings.wire.usual_key_variable()).flatten(),
-        }
+        let Self { settings, key: None, .. } = self else { return None };
+        let keyless = settings.base_url.is_some() || !settings.headers.is_empty();
+        let usual = || settings.wire.usual_key_variable().filter(|_| !keyless);
+        settings.api_key_env.as_deref().or_else(usual)
     }
 
     /// Whom `genai` asks. Two of its adapters come in a variant for the opposite case of having a key.
@@ -205,10 +197,8 @@ impl ProviderModel {
     }
 
     async fn connect(&self, request: &ModelRequest) -> Result<ChatStream, ModelError> {
-        if self.provider.lacks_key() {
-            let settings = &self.provider.settings;
-            let variable = settings.api_key_env.as_deref().or(settings.wire.usual_key_variable());
-            return Err(self.failures.no_key(variable.unwrap_or_default()));
+        if let Some(variable) = self.provider.missing_key() {
+            return Err(self.failures.no_key(variable));
         }
         let client = self.http.get().map_err(|reason| self.failures.no_client(reason))?;
         let target = self.provider.target(&self.model);
