@@ -1,5 +1,11 @@
 //! Scenarios over the real binary. A module whose name begins with `slow_` belongs to the slow tier.
-#![expect(clippy::expect_used, reason = "what a scenario cannot do without fails it, loudly")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::too_many_lines,
+    clippy::needless_raw_string_hashes,
+    reason = "a test fails by panicking, and a table is one function"
+)]
 
 mod architecture;
 mod cli;

@@ -61,7 +61,7 @@ fn all_packages_resolve_together() {
 fn every_record_ends_with_room_to_grow() {
     let resolve = resolved();
     let mut records = 0;
-    for (_, definition) in resolve.types.iter() {
+    for (_, definition) in &resolve.types {
         let (TypeDefKind::Record(record), TypeOwner::Interface(interface)) = (&definition.kind, definition.owner)
         else {
             continue;
@@ -102,7 +102,7 @@ fn everything_is_described() {
             assert!(used_from_elsewhere || !definition.docs.is_empty(), "{name}: {of}");
         }
     }
-    for (_, world) in resolve.worlds.iter() {
+    for (_, world) in &resolve.worlds {
         let package = &resolve.packages[world.package.unwrap()].name;
         assert!(!is_ours(package) || !world.docs.is_empty(), "{package} {}", world.name);
     }

@@ -115,7 +115,7 @@ impl Runtime {
         }
     }
 
-    async fn open(&self, id: SessionId, request: SessionRequest, history: History) -> Result<SessionHandle, OpenError> {
+    fn open(&self, id: SessionId, request: SessionRequest, history: History) -> Result<SessionHandle, OpenError> {
         let cwd = PathBuf::from(&request.cwd);
         let folders = self.open_folders(&request)?;
         let settings = self.settings_in(&cwd)?;
@@ -192,7 +192,7 @@ impl SessionFactory for Runtime {
                 title: None,
                 updated: std::time::SystemTime::now(),
             };
-            let session = self.open(id, request, History::default()).await?;
+            let session = self.open(id, request, History::default())?;
             self.store.create(record).await?;
             Ok(session)
         }
@@ -213,7 +213,7 @@ impl SessionFactory for Runtime {
                 self.store.append(&id, repair.clone().into()).await?;
                 events.extend(repair);
             }
-            Ok((self.open(id, request, history).await?, events))
+            Ok((self.open(id, request, history)?, events))
         }
         .boxed()
     }

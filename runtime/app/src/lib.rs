@@ -1,5 +1,19 @@
 //! acp-runtime: an ACP agent whose tools, commands and panels are sandboxed WASM components.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_precision_loss,
+        clippy::disallowed_methods,
+        clippy::format_collect,
+        clippy::needless_raw_string_hashes,
+        clippy::redundant_closure_for_method_calls,
+        clippy::unnecessary_literal_bound,
+        clippy::unnecessary_wraps,
+        reason = "tests say what they mean the shortest way"
+    )
+)]
+
 pub mod acp;
 pub mod audit;
 pub mod cli;

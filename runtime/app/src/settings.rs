@@ -47,7 +47,7 @@ impl Overrides {
     /// These, and what `environment` says where they say nothing.
     pub fn or_environment(self, environment: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let mode = || read(&environment, "ACP_RUNTIME_MODE", |id| Mode::from_id(id).ok_or_else(unknown_mode));
-        let level = || read(&environment, "ACP_RUNTIME_LOG", |text| text.parse());
+        let level = || read(&environment, "ACP_RUNTIME_LOG", str::parse);
         Ok(Self {
             config: self.config.or_else(|| environment("ACP_RUNTIME_CONFIG").map(PathBuf::from)),
             model: self.model.or_else(|| environment("ACP_RUNTIME_MODEL")),

@@ -3,6 +3,7 @@
 //! `call` is the whole way in process: arguments against the schema, the gate, a fresh instance, the guest, its outcome
 //! (bar: 50 µs in the middle). `load from the cache` is reading, hashing and mapping (bar: 1 ms), `open 50 plugins` what
 //! a new session costs (bar: 1 ms).
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a bench that cannot be set up fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "the doubles of the tests write plugin files")]
 
 #[path = "../tests/it/guest.rs"]

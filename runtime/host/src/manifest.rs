@@ -281,7 +281,7 @@ fn check_tool(tool: &mut ToolEntry) -> Result<(), ManifestError> {
 
 fn check_panel(panel: &mut PanelInfo) -> Result<(), ManifestError> {
     let field = format!("panels.{}", panel.name);
-    check_name(&field, panel.name.as_str(), &['_', '-', '.'])?;
+    check_name(&field, panel.name.as_str(), &['_', '-'])?;
     at_most(&format!("{field}.actions"), panel.actions.len(), 64)?;
     unique(&format!("{field}.actions"), panel.actions.iter().map(|action| action.id.as_str()))?;
     panel.title = crate::plain::line(&panel.title, 120);

@@ -367,6 +367,7 @@ fn read<T: DeserializeOwned>(params: Value) -> Result<T, RequestError> {
     serde_json::from_value(params).map_err(|error| RequestError::form(&error))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the last word of handlers that can fail")]
 fn value(answer: impl Serialize) -> Result<Answer, RequestError> {
     Ok(Answer::Now(json(answer)))
 }

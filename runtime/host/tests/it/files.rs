@@ -17,8 +17,8 @@ const NOTES: &str = "[capabilities]\nfs.read = [{ glob = \"**\", reason = \"read
 
 /// The errors of `wasi:filesystem` that are expected, by their number.
 const NO_ENTRY: &str = "20";
-const NOT_PERMITTED: &str = "30";
-const READ_ONLY: &str = "32";
+const NOT_PERMITTED: &str = "31";
+const READ_ONLY: &str = "33";
 
 /// A project with a secret beside it.
 fn project() -> Runtime {

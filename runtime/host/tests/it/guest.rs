@@ -45,7 +45,7 @@ fn interfaces() -> (Resolve, wit_parser::PackageId) {
     for name in ["io", "clocks", "random", "filesystem", "sockets", "cli"] {
         resolve.push_file(wit.join(format!("deps/{name}.wit"))).unwrap();
     }
-    for name in ["types", "host", "tool", "panel", "command", "plugin"] {
+    for name in ["types", "host", "tool", "panel", "command", "plugin", "plugin-wasi"] {
         resolve.push_file(wit.join(format!("{name}/{name}.wit"))).unwrap();
     }
     let package = resolve.push_file(Path::new(FOLDER).join("worlds.wit")).unwrap();

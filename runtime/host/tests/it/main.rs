@@ -1,6 +1,13 @@
 //! Plugins against the sandbox: guests that try to break every limit, and what honest ones can do.
 //!
 //! Each guest is a WAT file in `guests/`, made a component here, so no other toolchain is needed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::cast_possible_truncation,
+    clippy::cloned_ref_to_slice_refs,
+    reason = "a test fails by panicking"
+)]
 #![expect(clippy::disallowed_methods, reason = "tests make the files that guests and packages are tried with")]
 
 mod cache;

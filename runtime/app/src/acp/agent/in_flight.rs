@@ -21,6 +21,7 @@ struct Inner {
 
 impl InFlight {
     /// Takes a request in, or gives it back where its id is taken.
+    #[expect(clippy::result_large_err, reason = "a responder is moved, and only when a request is refused")]
     pub(super) fn enter(&self, responder: Responder) -> Result<Pending, Responder> {
         let id = responder.raw_id().clone();
         if !self.0.lock().insert(id.clone()) {

@@ -38,7 +38,7 @@ async fn hostile_lines_are_answered_or_ignored_and_never_repeated() {
         bytes.extend_from_slice(line);
         bytes.push(b'\n');
     }
-    bytes.extend_from_slice(&[b'['; 100_000]);
+    bytes.extend(std::iter::repeat_n(b'[', 100_000));
     bytes.extend_from_slice(b"\n{\"jsonrpc\":\"2.0\",\"id\":\"no newline\",\"method\":\"session/list\"}");
     client.write(&bytes);
     let mut answers = client.end().await;
