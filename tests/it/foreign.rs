@@ -19,7 +19,6 @@ steps = [
   { call = { tool = "write_file", arguments = { path = "report.md", content = "# Report\n" } } },
 ]
 [[reply]]
-when = "tool-succeeded"
 steps = [{ text = "All done." }]
 "##;
 

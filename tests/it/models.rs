@@ -294,11 +294,12 @@ async fn nobody_there() {
     let items: Vec<_> = open(&format!("http://{address}"), "").stream(prompt("hi")).collect().await;
     let port = address.port().to_string();
     expect![[r#"
+        nobody there:
           Network lab None None
             `lab` cannot be reached at `http://127.0.0.1:PORT/` (Connection refused (os error 111));
             check `base_url` and the network
     "#]]
-    .assert_eq(&render(&items).replace(&port, "PORT"));
+    .assert_eq(&format!("nobody there:\n{}", render(&items).replace(&port, "PORT")));
 }
 
 #[tokio::test]

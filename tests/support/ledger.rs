@@ -143,7 +143,11 @@ impl Ledger {
             return;
         }
         let waiting = self.open.get_mut(&id.to_string()).filter(|waiting| !waiting.is_empty());
-        let Some(open) = waiting.map(|waiting| waiting.remove(0)) else {
+        // An id that is used twice at once: it is the later request that is refused.
+        let refused = outcome.as_ref().is_err_and(|error| error.code == -32600);
+        let answered = waiting.map(|waiting| if refused { waiting.len() - 1 } else { 0 });
+        let waiting = self.open.get_mut(&id.to_string());
+        let Some(open) = answered.zip(waiting).map(|(index, waiting)| waiting.remove(index)) else {
             self.blame(format!("an answer to id {id}, which nobody asked or which was answered before"));
             return;
         };

@@ -125,7 +125,9 @@ pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, S
     toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         let (problem, hint) = explain(error.message());
-        let problem = key_before(text, at).map_or(problem.clone(), |key| format!("`{key}`: {problem}"));
+        // A key that is unknown is named by the problem itself.
+        let key = key_before(text, at).filter(|_| !problem.starts_with("unknown key"));
+        let problem = key.map_or(problem.clone(), |key| format!("`{key}`: {problem}"));
         SettingsError::Invalid { place: place(path, text, at), problem, hint }
     })
 }

@@ -127,10 +127,10 @@ fn a_broken_file_is_an_error_with_its_place() {
         ),
         ("[permission]\ntimeout = true", "config.toml:2:11: `timeout`: invalid type: boolean `true`, expected f64"),
         ("[permission]\ntimeout = '5'", "config.toml:2:11: `timeout`: invalid type: string \"5\", expected f64"),
-        ("[files]\ndeny = ['a', '../b/**']", "config.toml:2:14: `deny`: `../b` leaves the workspace"),
+        ("[files]\ndeny = ['a', '../b/**']", "config.toml:2:8: `deny`: `../b` leaves the workspace"),
         (
             "[plugins]\ndisabled = ['tasks']",
-            "config.toml:2:13: `disabled`: `tasks` is not a valid plugin id: expected `namespace:name` of lower-case letters, digits and `-`",
+            "config.toml:2:12: `disabled`: `tasks` is not a valid plugin id: expected `namespace:name` of lower-case letters, digits and `-`",
         ),
         (
             "[limits]\nmodel_requests = 0",

@@ -168,9 +168,9 @@ async fn a_warm_instance_lives_for_its_session_until_it_is_idle_or_fails() {
     let plugin = runtime.plugin("counter", "lifecycle = \"session\"");
     let [first, second] = [&plugin, &plugin].map(|plugin| runtime.open(&[plugin.clone()]).tools[0].clone());
     assert_eq!([counts(&first, 1).await, counts(&first, 1).await, counts(&second, 1).await], ["1", "2", "1"]);
-    // Two calls at once cannot share it.
+    // Two calls at once cannot share it: the second waits for nothing, and has an instance of its own if it is too early.
     let (left, right) = tokio::join!(counts(&first, 1), counts(&first, 1));
-    assert_eq!([left.as_str(), right.as_str()], ["3", "1"]);
+    assert!(left == "3" && ["1", "4"].contains(&right.as_str()), "{left} {right}");
     assert_eq!([counts(&first, 0).await, counts(&first, 1).await], ["", "1"]);
     tokio::time::sleep(Duration::from_secs(50)).await;
     assert_eq!(counts(&second, 1).await, "2");

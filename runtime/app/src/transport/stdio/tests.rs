@@ -117,11 +117,8 @@ async fn framed_messages_are_read_and_answered_in_kind() {
     transport.drained.await;
     let mut written = String::new();
     { output }.read_to_string(&mut written).unwrap();
-    expect![[r#"
-        Content-Length: 55
-
-        {"jsonrpc":"2.0","method":"say","params":{"text":"hi"}}"#]]
-    .assert_eq(&written);
+    let expected = "Content-Length: 55\r\n\r\n{\"jsonrpc\":\"2.0\",\"method\":\"say\",\"params\":{\"text\":\"hi\"}}";
+    assert_eq!(written, expected);
 }
 
 #[tokio::test]
