@@ -134,7 +134,7 @@ pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, S
 
 /// The key whose value begins at `at`; none where that is no value on its key's line.
 fn key_before(text: &str, at: usize) -> Option<&str> {
-    let line = text.get(..at)?.lines().next_back()?;
+    let line = text.get(..at)?.rsplit('\n').next()?;
     let (keys, _) = line.rsplit_once('=')?;
     keys.rsplit(['{', ',']).next().map(str::trim)
 }

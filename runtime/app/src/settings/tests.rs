@@ -140,7 +140,7 @@ fn a_broken_file_is_an_error_with_its_place() {
             "[log]\nlevel = 'debgu'",
             "config.toml:2:9: `level`: `debgu` is not a log level: expected `off`, `error`, `warn`, `info`, `debug`, `trace`, or `target=level` pairs between commas",
         ),
-        ("mode = 'auto'\nmode = 'auto'", "config.toml:2:1: `mode`: duplicate key"),
+        ("mode = 'auto'\nmode = 'auto'", "config.toml:2:1: duplicate key"),
         ("model = 5", "config.toml:1:9: `model`: invalid type: integer `5`, expected a string"),
         ("prompt = { queue = 1, on_busy = 2 }", "config.toml:1:33: `on_busy`: wanted string or table"),
     ] {
