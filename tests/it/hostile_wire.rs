@@ -296,3 +296,19 @@ async fn a_client_that_stops_reading_for_good() {
     drop(editor);
     runtime.assert_no_process_left();
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_log_that_cannot_be_written_costs_only_the_log() {
+    use std::io::Write as _;
+    use std::process::Stdio;
+    let runtime = Runtime::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let mut command = runtime.command(&["--acp", "--log-level", "debug"]);
+    let mut agent = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(full).spawn().expect("it starts");
+    let hello = line(&json!(1), "initialize", &json!({ "protocolVersion": 1 }));
+    agent.stdin.take().expect("a pipe").write_all(hello.as_bytes()).expect("it reads");
+    let output = agent.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("\"protocolVersion\":1"), "{output:?}");
+}

@@ -15,7 +15,8 @@ pub(super) fn start(settings: &LogSettings) -> Result<(), Failure> {
     let level = settings.level.as_str();
     let filter = EnvFilter::try_new(level)
         .map_err(|error| Failure::usage(format!("`{level}` is not a log level: {error}")).hint("such as `info`"))?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter);
+    // A line that cannot be written is lost: telling of it on stderr would panic when it is stderr that is full.
+    let log = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
     let started = match &settings.file {
         None => log.with_ansi(io::stderr().is_terminal()).with_writer(io::stderr).try_init(),
         Some(path) => {
