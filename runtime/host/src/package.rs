@@ -161,12 +161,7 @@ impl Package {
     /// Reads the manifest of a component file; not the rest.
     pub fn read(path: impl Into<PathBuf>) -> Result<Self, PackageError> {
         let path = path.into();
-        let read = |source| PackageError::Read { path: path.clone(), source };
-        let file = File::open(&path).map_err(read)?;
-        if !file.metadata().map_err(read)?.is_file() {
-            return Err(read(std::io::Error::other("it is not a file")));
-        }
-        let section = section_of(&path, &mut BufReader::new(file))?;
+        let section = section_of(&path, &mut BufReader::new(open(&path)?))?;
         let manifest =
             Manifest::from_section(&section).map_err(|source| PackageError::Manifest { path: path.clone(), source })?;
         Ok(Self { path, manifest, section: Digest::of(&section), pinned: None })
@@ -199,12 +194,20 @@ impl Package {
     }
 }
 
+/// Opens a regular file. Asked before it is opened: opening a pipe would wait for a writer.
+fn open(path: &Path) -> Result<File, PackageError> {
+    let read = |source| PackageError::Read { path: path.to_owned(), source };
+    if !std::fs::metadata(path).map_err(read)?.is_file() {
+        return Err(read(std::io::Error::other("it is not a file")));
+    }
+    File::open(path).map_err(read)
+}
+
 /// All of a file that has at most `most` bytes.
 pub(crate) fn read_whole(path: &Path, most: u64) -> Result<Vec<u8>, PackageError> {
-    let read = |source| PackageError::Read { path: path.to_owned(), source };
-    let file = File::open(path).map_err(read)?;
     let mut bytes = Vec::new();
-    file.take(most + 1).read_to_end(&mut bytes).map_err(read)?;
+    let read = open(path)?.take(most + 1).read_to_end(&mut bytes);
+    read.map_err(|source| PackageError::Read { path: path.to_owned(), source })?;
     let size = bytes.len() as u64;
     if size > most {
         return Err(PackageError::TooLarge { path: path.to_owned(), size, most });
@@ -223,6 +226,18 @@ fn section_of(path: &Path, reader: &mut (impl Read + std::io::Seek)) -> Result<V
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let pipe = folder.path().join("pipe.wasm");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        for error in [Package::read(&pipe).map(|_| ()), read_whole(&pipe, 10).map(|_| ())] {
+            assert!(error.unwrap_err().to_string().ends_with("it is not a file"));
+        }
+    }
 
     #[test]
     fn digests_are_read_as_they_are_written() {
