@@ -12,6 +12,8 @@ const CALL: &str = r#"
   (func (export "aar:tool/tool@0.1.0#call") (param i32 i32) (param $at i32) (param $length i32)
     (param i32 i32 i32 i32 i64 i32 i32) (result i32)
     (call $run (local.get $at) (local.get $length)))
+  (func (export "cabi_post_aar:tool/tool@0.1.0#call") (param i32)
+    (global.set $free (i32.const 16384)))
 "#;
 
 /// For guests that do not say what they offer.

@@ -77,7 +77,7 @@ async fn a_guest_can_see_that_it_was_cancelled() {
     let cancel = CancellationToken::new();
     let call = runtime.call_until(&*session.tools[0], json!({}), cancel.clone());
     let stop = async {
-        runtime.events.wait().await;
+        runtime.events.wait(1).await;
         cancel.cancel();
     };
     let (error, ()) = tokio::join!(call, stop);

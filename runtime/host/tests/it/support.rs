@@ -165,9 +165,11 @@ impl Events {
         std::mem::take(&mut self.kept.lock().unwrap())
     }
 
-    /// Waits for one, unless one has come already.
-    pub async fn wait(&self) {
-        self.came.notified().await;
+    /// Waits until so many have come.
+    pub async fn wait(&self, count: usize) {
+        while self.kept.lock().unwrap().len() < count {
+            self.came.notified().await;
+        }
     }
 }
 

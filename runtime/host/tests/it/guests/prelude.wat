@@ -1,4 +1,5 @@
-  ;; Put into every guest: memory, an allocator that never frees, and the outcomes that most guests answer with.
+  ;; Put into every guest: memory, an allocator that frees everything after a call, and the outcomes that most guests
+  ;; answer with.
   (memory (export "memory") 2)
   (data (i32.const 16) "text/plain")
   (global $free (mut i32) (i32.const 16384))
@@ -11,6 +12,7 @@
       (br_if $fits (i32.ne (i32.const -1)
         (memory.grow (i32.add (i32.div_u (local.get $size) (i32.const 65536)) (i32.const 1)))))
       unreachable)
+    (memory.fill (local.get $at) (i32.const 0) (local.get $size))
     (local.get $at))
   (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
     (call $alloc (local.get 3)))
