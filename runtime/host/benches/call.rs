@@ -23,7 +23,7 @@ const READS: &str = "[capabilities]\nfs.read = [{ glob = \"**\", reason = \"read
 fn calls(criterion: &mut Criterion) {
     let executor = tokio::runtime::Runtime::new().unwrap();
     let runtime = Runtime::new();
-    for (name, toml) in [("call", ""), ("call with a folder", READS)] {
+    for (name, toml) in [("call", ""), ("call with a folder", READS), ("warm call", "lifecycle = \"session\"")] {
         let session = runtime.open(&[runtime.plugin("echo", toml)]);
         let tool = session.tools[0].clone();
         executor.block_on(runtime.call(&*tool, json!({}))).unwrap();

@@ -3,10 +3,16 @@
 
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
+#[cfg(target_os = "linux")]
+use std::time::Duration;
 
 use acp_runtime_agent::gate::Approval;
 use acp_runtime_agent::policy::Mode;
 use acp_runtime_agent::tool::Tool;
+#[cfg(target_os = "linux")]
+use acp_runtime_host::limits::Limits;
+#[cfg(target_os = "linux")]
+use rustix::fs::{CWD, FileType, mknodat};
 use serde_json::json;
 
 use crate::support::{Runtime, told};
@@ -159,6 +165,21 @@ async fn the_folder_is_the_one_that_the_session_holds() {
     assert_eq!(does(&runtime, &*tool, &["rinside.txt"]).await, ["inside"]);
     std::fs::remove_file(&root).unwrap();
     std::fs::rename(moved.path().join("project"), &root).unwrap();
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_pipe_without_a_writer_holds_no_call_up() {
+    let mut limits = Limits::default();
+    limits.time.wall = Duration::from_millis(200);
+    let runtime = Runtime::with(None, limits);
+    let pipe = runtime.project.path().join("pipe");
+    mknodat(CWD, &pipe, FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    let tool = tool(&runtime, READ);
+    let error = runtime.call(&*tool, json!({ "p": "rpipe" })).await.unwrap_err();
+    assert_eq!(told(&error), ("timeout", "the plugin was stopped: it took longer than 200ms"));
+    // Lets the thread go that still waits for a writer.
+    drop(std::fs::File::options().write(true).open(&pipe).unwrap());
 }
 
 #[tokio::test]
