@@ -62,8 +62,7 @@ pub(in crate::acp) fn approval(
     }
 }
 
-/// The icon: of the gravest effect. Never one that clients wave through for a grave one.
-/// The kind of the gravest effect.
+/// The icon: of the gravest effect, so never one that clients wave through for a grave one.
 fn kind(effects: &[Effect]) -> ToolKind {
     let kinds = effects.iter().map(|effect| match effect {
         Effect::Run(_) | Effect::CallServer { .. } => (7, ToolKind::Execute),
