@@ -83,11 +83,6 @@ impl Runtime {
         &self.shelf
     }
 
-    /// The models of this process.
-    pub fn models(&self) -> &Models {
-        &self.models
-    }
-
     /// Serves ACP on stdin and stdout until the client goes away or the process is asked to stop.
     pub async fn serve_acp(self: Arc<Self>) -> Result<(), SetupError> {
         let limits = stdio::Limits { incoming: self.settings.limits.message.get(), ..stdio::Limits::default() };

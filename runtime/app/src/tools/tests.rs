@@ -355,7 +355,7 @@ async fn list_directory_shows_kinds_and_sizes() {
 async fn find_files_and_grep_find() {
     let desk = desk(&[
         (".gitignore", "target/\n"),
-        ("src/main.rs", "fn main() {}\n// TODO: Main\n"),
+        ("src/main.rs", "fn main() {}\n// NOTE: Main\n"),
         ("src/deep/lib.rs", "mod main;\n"),
         ("target/out.rs", "main\n"),
         ("notes.md", "main\n"),
@@ -374,7 +374,7 @@ async fn find_files_and_grep_find() {
             json!({ "pattern": "main" }),
             "notes.md:1:main\nsrc/deep/lib.rs:1:mod main;\nsrc/main.rs:1:fn main() {}",
         ),
-        ("grep", json!({ "pattern": "^// .*main", "ignore_case": true }), "src/main.rs:2:// TODO: Main"),
+        ("grep", json!({ "pattern": "^// .*main", "ignore_case": true }), "src/main.rs:2:// NOTE: Main"),
         ("grep", json!({ "pattern": "main", "include": "*.md" }), "notes.md:1:main"),
         ("grep", json!({ "pattern": "main", "path": "src/main.rs" }), "src/main.rs:1:fn main() {}"),
         ("grep", json!({ "pattern": "absent" }), "(no line under `.` matches `absent`)"),
