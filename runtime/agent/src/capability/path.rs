@@ -126,7 +126,8 @@ enum Form {
     Exact,
     /// The folder before `/**`; empty for everything.
     Subtree(Arc<str>),
-    Pattern(GlobMatcher),
+    /// Shared, since compiling one costs far more than all else that a session opens with.
+    Pattern(Arc<GlobMatcher>),
 }
 
 impl PathGlob {
@@ -165,7 +166,7 @@ impl PathGlob {
             .literal_separator(true)
             .build()
             .map_err(|error| PathError::Pattern(shown(pattern), error.kind().to_string()))?;
-        Ok(Self { text: pattern.into(), form: Form::Pattern(glob.compile_matcher()) })
+        Ok(Self { text: pattern.into(), form: Form::Pattern(Arc::new(glob.compile_matcher())) })
     }
 
     /// The pattern as it is written.

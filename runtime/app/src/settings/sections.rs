@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use acp_runtime_agent::capability::{EffectPattern, PathGlob, PluginId};
@@ -157,10 +158,12 @@ impl FilesSettings {
         "**/.acp-runtime/config.toml",
     ];
 
-    /// All paths that are denied.
+    /// All paths that are denied. Cheap: the built-in list is compiled once in a process.
     pub fn denied(&self) -> Vec<PathGlob> {
-        let builtin = self.builtin_deny.then_some(Self::BUILTIN).into_iter().flatten();
-        builtin.filter_map(|glob| glob.parse().ok()).chain(self.deny.iter().map(|glob| glob.0.clone())).collect()
+        static BUILTIN: LazyLock<Vec<PathGlob>> =
+            LazyLock::new(|| FilesSettings::BUILTIN.iter().filter_map(|glob| glob.parse().ok()).collect());
+        let builtin = self.builtin_deny.then(|| BUILTIN.iter().cloned()).into_iter().flatten();
+        builtin.chain(self.deny.iter().map(|glob| glob.0.clone())).collect()
     }
 }
 
