@@ -4,13 +4,13 @@
 //! messages; the rest runs in a task of its own. No client request is ever awaited in the loop. Tested in `tests.rs`.
 
 mod in_flight;
+mod lifecycle;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use acp_runtime_agent::policy::Mode;
-use acp_runtime_agent::session::{SessionFactory, SessionRequest};
-use acp_runtime_agent::store::ListQuery;
+use acp_runtime_agent::session::SessionFactory;
 use acp_runtime_agent::transcript::SessionId;
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema;
@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::error::RequestError;
-use super::live::{EditorFace, LiveSession, LiveSessions, Offers};
+use super::live::{LiveSession, LiveSessions, Offers};
 use super::panels::PanelRequest;
 use super::{Options, wire};
 use crate::transport::Flow;
@@ -31,8 +31,6 @@ use in_flight::InFlight;
 
 /// The one way to log in: there is nothing to log in to, but clients and registries want a method that works.
 const AUTH_METHOD: &str = "settings";
-/// Sessions on one page of `session/list`.
-const PAGE: usize = 50;
 
 /// What the handlers of one connection share.
 pub(super) struct State {
@@ -200,70 +198,6 @@ impl State {
         )
     }
 
-    fn new_session(
-        self: Arc<Self>,
-        params: Value,
-        offers: Offers,
-        connection: ConnectionTo<Client>,
-    ) -> Result<Answer, RequestError> {
-        refuse_system_prompt(&params)?;
-        let params: schema::NewSessionRequest = read(params)?;
-        let face = self.face(offers, connection);
-        let request = session_request(&params.cwd, &params.additional_directories, &params.mcp_servers, face.clone())?;
-        Ok(Answer::Opening(Box::pin(async move {
-            let handle = self.factory.create(request).await?;
-            let modes = wire::modes(handle.mode());
-            let answer = schema::NewSessionResponse::new(handle.id().to_string()).modes(modes);
-            Ok((json(answer), self.keep(handle, face).await))
-        })))
-    }
-
-    fn load_session(
-        self: Arc<Self>,
-        params: Value,
-        offers: Offers,
-        connection: ConnectionTo<Client>,
-    ) -> Result<Answer, RequestError> {
-        refuse_system_prompt(&params)?;
-        let params: schema::LoadSessionRequest = read(params)?;
-        let id = SessionId::new(&params.session_id.0);
-        let face = self.face(offers, connection);
-        let request = session_request(&params.cwd, &params.additional_directories, &params.mcp_servers, face.clone())?;
-        // What the client has open under that id ends before it is opened again.
-        let before = self.sessions.remove(&id);
-        Ok(Answer::Opening(Box::pin(async move {
-            if let Some(before) = before {
-                before.close().await;
-            }
-            let (handle, events) = self.factory.load(id, request).await?;
-            let session = self.keep(handle, face).await;
-            session.replay(events).await;
-            let modes = wire::modes(session.handle.mode());
-            Ok((json(schema::LoadSessionResponse::new().modes(modes)), session))
-        })))
-    }
-
-    fn list_sessions(self: Arc<Self>, params: Value) -> Result<Answer, RequestError> {
-        let params: schema::ListSessionsRequest = read(params)?;
-        let cwd = params.cwd.map(|cwd| wire::directories(&cwd, &[])).transpose()?.map(|(cwd, _)| cwd);
-        let query = ListQuery { cwd, cursor: params.cursor, limit: PAGE };
-        Ok(Answer::Later(Box::pin(async move {
-            let page = self.factory.store().list(query).await?;
-            let sessions = page.sessions.into_iter().map(wire::session_info).collect();
-            Ok(json(schema::ListSessionsResponse::new(sessions).next_cursor(page.next)))
-        })))
-    }
-
-    fn close_session(&self, params: Value) -> Result<Answer, RequestError> {
-        let params: schema::CloseSessionRequest = read(params)?;
-        let id = SessionId::new(&params.session_id.0);
-        let session = self.sessions.remove(&id).ok_or(RequestError::UnknownSession(id))?;
-        Ok(Answer::Later(Box::pin(async move {
-            session.close().await;
-            Ok(json(schema::CloseSessionResponse::new()))
-        })))
-    }
-
     fn set_mode(&self, params: Value) -> Result<Answer, RequestError> {
         let params: schema::SetSessionModeRequest = read(params)?;
         let session = self.session(&params.session_id)?;
@@ -308,20 +242,6 @@ impl State {
         Ok(Answer::InOrder(session, request))
     }
 
-    fn face(&self, offers: Offers, connection: ConnectionTo<Client>) -> Arc<EditorFace> {
-        let timeout = self.options.permission_timeout;
-        Arc::new(EditorFace::new(connection, offers, self.draws_panels.clone(), self.flow.clone(), timeout))
-    }
-
-    /// Makes a session known. One with the same id, opened meanwhile, ends.
-    async fn keep(&self, handle: acp_runtime_agent::session::SessionHandle, face: Arc<EditorFace>) -> Arc<LiveSession> {
-        let session = Arc::new(LiveSession::new(handle, face));
-        if let Some(before) = self.sessions.insert(session.clone()) {
-            before.close().await;
-        }
-        session
-    }
-
     fn session(&self, id: &schema::SessionId) -> Result<Arc<LiveSession>, RequestError> {
         let id = SessionId::new(&id.0);
         self.sessions.get(&id).ok_or(RequestError::UnknownSession(id))
@@ -338,27 +258,6 @@ fn authenticate(params: Value) -> Result<Answer, RequestError> {
         });
     }
     value(schema::AuthenticateResponse::new())
-}
-
-/// A system prompt was not offered to be taken; the protocol wants an error then, and not silence.
-fn refuse_system_prompt(params: &Value) -> Result<(), RequestError> {
-    match params.get("systemPrompt") {
-        None | Some(Value::Null) => Ok(()),
-        Some(_) => Err(RequestError::field("systemPrompt", "is not supported: see `agentCapabilities`")),
-    }
-}
-
-fn session_request(
-    cwd: &std::path::Path,
-    additional: &[std::path::PathBuf],
-    servers: &[schema::McpServer],
-    face: Arc<EditorFace>,
-) -> Result<SessionRequest, RequestError> {
-    let (cwd, additional) = wire::directories(cwd, additional)?;
-    if !servers.is_empty() {
-        tracing::warn!(servers = servers.len(), "the client's MCP servers are not connected: not supported yet");
-    }
-    Ok(SessionRequest { cwd, additional, face })
 }
 
 /// Reads parameters; none at all count as empty ones.

@@ -1,0 +1,121 @@
+//! From the opening of a session to its end: new, load, list, close.
+//!
+//! What can be refused is refused before anything is told of a session. Tested in `tests.rs`.
+
+use std::sync::Arc;
+
+use acp_runtime_agent::session::{SessionHandle, SessionRequest};
+use acp_runtime_agent::store::ListQuery;
+use acp_runtime_agent::transcript::SessionId;
+use agent_client_protocol::v1::schema;
+use agent_client_protocol::{Client, ConnectionTo};
+use serde_json::Value;
+
+use super::{Answer, State, json, read};
+use crate::acp::error::RequestError;
+use crate::acp::live::{EditorFace, LiveSession, Offers};
+use crate::acp::wire;
+
+/// Sessions on one page of `session/list`.
+const PAGE: usize = 50;
+
+impl State {
+    pub(super) fn new_session(
+        self: Arc<Self>,
+        params: Value,
+        offers: Offers,
+        connection: ConnectionTo<Client>,
+    ) -> Result<Answer, RequestError> {
+        refuse_system_prompt(&params)?;
+        let params: schema::NewSessionRequest = read(params)?;
+        let face = self.face(offers, connection);
+        let request = session_request(&params.cwd, &params.additional_directories, &params.mcp_servers, face.clone())?;
+        Ok(Answer::Opening(Box::pin(async move {
+            let handle = self.factory.create(request).await?;
+            let modes = wire::modes(handle.mode());
+            let answer = schema::NewSessionResponse::new(handle.id().to_string()).modes(modes);
+            Ok((json(answer), self.keep(handle, face).await))
+        })))
+    }
+
+    pub(super) fn load_session(
+        self: Arc<Self>,
+        params: Value,
+        offers: Offers,
+        connection: ConnectionTo<Client>,
+    ) -> Result<Answer, RequestError> {
+        refuse_system_prompt(&params)?;
+        let params: schema::LoadSessionRequest = read(params)?;
+        let id = SessionId::new(&params.session_id.0);
+        let face = self.face(offers, connection);
+        let request = session_request(&params.cwd, &params.additional_directories, &params.mcp_servers, face.clone())?;
+        // What the client has open under that id ends before it is opened again.
+        let before = self.sessions.remove(&id);
+        Ok(Answer::Opening(Box::pin(async move {
+            if let Some(before) = before {
+                before.close().await;
+            }
+            let (handle, events) = self.factory.load(id, request).await?;
+            let session = self.keep(handle, face).await;
+            session.replay(events).await;
+            let modes = wire::modes(session.handle.mode());
+            Ok((json(schema::LoadSessionResponse::new().modes(modes)), session))
+        })))
+    }
+
+    pub(super) fn list_sessions(self: Arc<Self>, params: Value) -> Result<Answer, RequestError> {
+        let params: schema::ListSessionsRequest = read(params)?;
+        let cwd = params.cwd.map(|cwd| wire::directories(&cwd, &[])).transpose()?.map(|(cwd, _)| cwd);
+        let query = ListQuery { cwd, cursor: params.cursor, limit: PAGE };
+        Ok(Answer::Later(Box::pin(async move {
+            let page = self.factory.store().list(query).await?;
+            let sessions = page.sessions.into_iter().map(wire::session_info).collect();
+            Ok(json(schema::ListSessionsResponse::new(sessions).next_cursor(page.next)))
+        })))
+    }
+
+    pub(super) fn close_session(&self, params: Value) -> Result<Answer, RequestError> {
+        let params: schema::CloseSessionRequest = read(params)?;
+        let id = SessionId::new(&params.session_id.0);
+        let session = self.sessions.remove(&id).ok_or(RequestError::UnknownSession(id))?;
+        Ok(Answer::Later(Box::pin(async move {
+            session.close().await;
+            Ok(json(schema::CloseSessionResponse::new()))
+        })))
+    }
+
+    fn face(&self, offers: Offers, connection: ConnectionTo<Client>) -> Arc<EditorFace> {
+        let timeout = self.options.permission_timeout;
+        Arc::new(EditorFace::new(connection, offers, self.draws_panels.clone(), self.flow.clone(), timeout))
+    }
+
+    /// Makes a session known. One with the same id, opened meanwhile, ends.
+    async fn keep(&self, handle: SessionHandle, face: Arc<EditorFace>) -> Arc<LiveSession> {
+        let session = Arc::new(LiveSession::new(handle, face));
+        if let Some(before) = self.sessions.insert(session.clone()) {
+            before.close().await;
+        }
+        session
+    }
+}
+
+/// A system prompt was not offered to be taken; the protocol wants an error then, and not silence.
+fn refuse_system_prompt(params: &Value) -> Result<(), RequestError> {
+    match params.get("systemPrompt") {
+        None | Some(Value::Null) => Ok(()),
+        Some(_) => Err(RequestError::field("systemPrompt", "is not supported: see `agentCapabilities`")),
+    }
+}
+
+fn session_request(
+    cwd: &std::path::Path,
+    additional: &[std::path::PathBuf],
+    servers: &[schema::McpServer],
+    face: Arc<EditorFace>,
+) -> Result<SessionRequest, RequestError> {
+    let (cwd, additional) = wire::directories(cwd, additional)?;
+    if !servers.is_empty() {
+        tracing::warn!(servers = servers.len(), "the client's MCP servers are not connected: not supported yet");
+    }
+    Ok(SessionRequest { cwd, additional, face })
+}
