@@ -80,7 +80,8 @@ impl History {
             SessionEvent::Plan { .. }
             | SessionEvent::Usage(_)
             | SessionEvent::CommandsChanged { .. }
-            | SessionEvent::PanelChanged { .. } => {}
+            | SessionEvent::PanelChanged { .. }
+            | SessionEvent::Notice(_) => {}
         }
     }
 

@@ -4,6 +4,8 @@
 //! readers. Together with what they carry they are the only serializable types of this crate; [`FORMAT`] names their
 //! shape.
 
+mod notice;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,6 +13,8 @@ use crate::capability::PanelName;
 use crate::model::ToolKind;
 use crate::policy::Mode;
 use crate::transcript::{Location, MessageId, Part, PlanEntry, StopReason, ToolCall, ToolCallId, ToolContent, Usage};
+
+pub use notice::{Notice, Severity};
 
 /// The version of the events' shape in the journal. Raised with every change that older readers would not understand.
 pub const FORMAT: u32 = 1;
@@ -100,6 +104,8 @@ pub enum SessionEvent {
         /// Which.
         panel: PanelName,
     },
+    /// Something the person should know beside the conversation.
+    Notice(Notice),
     /// The turn is over.
     TurnEnded {
         /// How it ended.
@@ -189,7 +195,7 @@ impl SessionEvent {
             | Self::Title { .. }
             | Self::ModeChanged { .. }
             | Self::TurnEnded { .. } => true,
-            Self::CommandsChanged { .. } | Self::PanelChanged { .. } => false,
+            Self::CommandsChanged { .. } | Self::PanelChanged { .. } | Self::Notice(_) => false,
         }
     }
 

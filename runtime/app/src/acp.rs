@@ -2,13 +2,14 @@
 //!
 //! [`serve`] answers a client over any [`Transport`] with sessions of any [`SessionFactory`]. Rooms inside: `agent`
 //! (which method is answered how), `live` (the sessions of this client, and how they show themselves to it), `editor`
-//! (the client as a person to ask and a place of files), `panels` (`_aar/panel_*`), `wire` (conversions), `error`.
+//! (the client as a person to ask and a place of files), `offers` (what the client can do), `panels` (`_aar/panel_*`), `wire` (conversions), `error`.
 //! Knows no model, no tool and no disk. Tested in `tests.rs` with scripted sessions and a client at the other end.
 
 mod agent;
 mod editor;
 mod error;
 mod live;
+mod offers;
 mod panels;
 mod wire;
 

@@ -23,7 +23,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::error::RequestError;
-use super::live::{LiveSession, LiveSessions, Offers};
+use super::live::{LiveSession, LiveSessions};
+use super::offers::{Offer, Offers};
 use super::panels::PanelRequest;
 use super::{Options, wire};
 use crate::transport::Flow;
@@ -183,7 +184,7 @@ impl State {
         }
         let offers = params.get("clientCapabilities").map(Offers::read).unwrap_or_default();
         self.offers.set(offers).map_err(|_| RequestError::Initialized)?;
-        if offers.panels {
+        if offers.has(Offer::Panels) {
             self.draws_panels.store(true, Ordering::Release);
         }
         let Options { name, title, version, permission_timeout: _ } = &self.options;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use acp_runtime_agent::capability::Roots;
-use acp_runtime_agent::event::SessionEvent;
+use acp_runtime_agent::event::{Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::Approver;
 use acp_runtime_agent::session::{Audience, Face, SessionHandle};
 use acp_runtime_agent::transcript::SessionId;
@@ -17,31 +17,13 @@ use acp_runtime_agent::workspace::Workspace;
 use agent_client_protocol::v1::schema;
 use agent_client_protocol::{Client, ConnectionTo, UntypedMessage};
 use futures::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
 use super::editor::{EditorApprover, EditorWorkspace};
+use super::offers::{Offer, Offers};
 use super::{panels, wire};
 use crate::transport::Flow;
-
-/// What the client offers, from `initialize`. What it did not offer is never asked of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Offers {
-    pub(super) read_text_file: bool,
-    pub(super) write_text_file: bool,
-    /// It draws panels.
-    pub(super) panels: bool,
-}
-
-impl Offers {
-    /// Reads `clientCapabilities`. What is missing or malformed is not offered.
-    pub(super) fn read(capabilities: &Value) -> Self {
-        let is_true = |pointer: &str| capabilities.pointer(pointer) == Some(&Value::Bool(true));
-        let panels =
-            capabilities.pointer("/_meta/aar/panels").is_some_and(|panels| !panels.is_null() && panels != false);
-        Self { read_text_file: is_true("/fs/readTextFile"), write_text_file: is_true("/fs/writeTextFile"), panels }
-    }
-}
 
 /// Whether the client may see a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +62,7 @@ impl EditorFace {
         Stage {
             connection: self.connection.clone(),
             session: schema::SessionId::new(session.to_string()),
+            offers: self.offers,
             draws_panels: self.draws_panels.clone(),
             flow: self.flow.clone(),
         }
@@ -93,7 +76,7 @@ impl Face for EditorFace {
     }
 
     fn overlay(&self, session: &SessionId, roots: &Roots, disk: Arc<dyn Workspace>) -> Arc<dyn Workspace> {
-        let Offers { read_text_file: reads, write_text_file: writes, panels: _ } = self.offers;
+        let (reads, writes) = (self.offers.has(Offer::ReadTextFile), self.offers.has(Offer::WriteTextFile));
         if !reads && !writes {
             return disk;
         }
@@ -136,6 +119,7 @@ impl Audience for EditorAudience {
 struct Stage {
     connection: ConnectionTo<Client>,
     session: schema::SessionId,
+    offers: Offers,
     draws_panels: Arc<AtomicBool>,
     flow: Flow,
 }
@@ -151,9 +135,25 @@ impl Stage {
             }
             return;
         }
+        if let SessionEvent::Notice(notice) = &event
+            && !self.offers.has(Offer::Notices)
+        {
+            self.log(notice);
+            return;
+        }
         for update in wire::updates(event, told) {
             self.flow.room().await;
             self.send(schema::SessionNotification::new(self.session.clone(), update));
+        }
+    }
+
+    /// What the client cannot show is at least in the log.
+    fn log(&self, notice: &Notice) {
+        let Notice { severity, title, description } = notice;
+        let description = description.as_deref();
+        match severity {
+            Severity::Info => tracing::info!(session = %self.session, description, "{title}"),
+            Severity::Warning | Severity::Error => tracing::warn!(session = %self.session, description, "{title}"),
         }
     }
 

@@ -9,6 +9,7 @@ mod wild;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use acp_runtime_agent::event::{Notice, SessionEvent, Severity};
 use acp_runtime_agent::model::{ModelError, ModelErrorKind, ModelEvent};
 use acp_runtime_agent::transcript::Usage;
 use expect_test::expect;
@@ -131,6 +132,22 @@ async fn a_session_is_shown_only_after_it_was_answered() {
         assert_eq!(kinds(&client.until(id).await), ["response"]);
         assert_eq!(update_kind(&client.next().await), "current_mode_update");
         assert_eq!(update_kind(&client.next().await), "available_commands_update");
+    }
+}
+
+#[tokio::test]
+async fn notices_go_to_clients_that_show_them() {
+    let others = ["current_mode_update", "available_commands_update"];
+    for (capabilities, told) in
+        [(json!({}), others.to_vec()), (json!({ "session": { "notices": {} } }), vec!["notice", others[0], others[1]])]
+    {
+        let mut client = Client::connect();
+        client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": capabilities })).await;
+        let notice = Notice::new(Severity::Warning, "`linter` does not answer");
+        client.factory.careless.lock().unwrap().push(SessionEvent::Notice(notice));
+        client.call("session/new", json!({ "cwd": "/p", "mcpServers": [] })).await;
+        let messages = [client.next().await, client.next().await];
+        assert_eq!(kinds(&messages), told[..2], "{capabilities}");
     }
 }
 

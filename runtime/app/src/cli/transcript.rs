@@ -36,6 +36,7 @@ impl<O: Write, S: Write> Transcript<O, S> {
             SessionEvent::AgentText { id, text, .. } => self.answer(id, text),
             SessionEvent::ToolCallStarted { title, .. } => self.note("", title),
             SessionEvent::ToolCallUpdated(update) => self.tool(update),
+            SessionEvent::Notice(notice) => self.note(&format!("{}: ", notice.severity.as_str()), &notice.title),
             SessionEvent::TurnEnded { end: TurnEnd::Failed(reason) } if self.whole => self.note("failed: ", reason),
             SessionEvent::TurnEnded { .. } => self.finish(),
             SessionEvent::UserMessage { .. }
@@ -114,6 +115,7 @@ pub(super) fn plain(text: &str, terminal: bool) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use acp_runtime_agent::event::{Notice, Severity};
     use acp_runtime_agent::model::ToolKind;
     use acp_runtime_agent::transcript::{StopReason, ToolCall, ToolCallId};
     use serde_json::json;
@@ -150,6 +152,7 @@ mod tests {
             text("m1", "ing\x1b[31m."),
             call(),
             failed(),
+            SessionEvent::Notice(Notice::new(Severity::Warning, "`linter` does not answer")),
             text("m2", "Done.\n"),
             SessionEvent::TurnEnded { end: TurnEnd::Stopped(StopReason::EndTurn) },
         ]
@@ -161,7 +164,10 @@ mod tests {
         let mut transcript = Transcript::new(&mut said, &mut done, true);
         session().iter().for_each(|event| transcript.show(event).unwrap());
         assert_eq!(String::from_utf8(said).unwrap(), "Looking[31m.\nDone.\n");
-        assert_eq!(String::from_utf8(done).unwrap(), "[Search `a`[2J]\n[failed: Error [denied]: no]\n");
+        assert_eq!(
+            String::from_utf8(done).unwrap(),
+            "[Search `a`[2J]\n[failed: Error [denied]: no]\n[warning: `linter` does not answer]\n"
+        );
     }
 
     #[test]

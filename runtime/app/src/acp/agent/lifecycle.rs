@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use super::{Answer, State, json, read};
 use crate::acp::error::RequestError;
-use crate::acp::live::{EditorFace, LiveSession, Offers};
+use crate::acp::live::{EditorFace, LiveSession};
+use crate::acp::offers::Offers;
 use crate::acp::wire;
 
 /// Sessions on one page of `session/list`.

@@ -364,6 +364,8 @@ pub(super) struct Factory {
     pub(super) script: Arc<Script>,
     pub(super) journal: Arc<Journal>,
     pub(super) files: Arc<Files>,
+    /// What the next session tells before its request is answered; must not be seen until then.
+    pub(super) careless: Mutex<Vec<SessionEvent>>,
     opened: AtomicUsize,
 }
 
@@ -397,7 +399,7 @@ impl Factory {
         }
         let model: Arc<dyn Model> = self.script.clone();
         let turns = TurnContext { model, tools, gate: Arc::new(gate), roots, limits: TurnLimits::default(), outbox };
-        // A careless factory: what it tells must not be seen before the answer.
+        self.careless.lock().unwrap().drain(..).for_each(|event| turns.outbox.emit(event));
         turns.outbox.emit(SessionEvent::ModeChanged { mode: Mode::Review });
         SessionHandle::spawn(SessionParts { id, turns, commands, panels, on_busy: OnBusy::Queue(1) })
     }

@@ -1,6 +1,6 @@
 //! What happened, as `session/update`.
 
-use acp_runtime_agent::event::{CommandInfo, SessionEvent};
+use acp_runtime_agent::event::{CommandInfo, Notice, SessionEvent, Severity};
 use acp_runtime_agent::transcript::{MessageId, Part, PlanEntry, PlanPriority, PlanStatus};
 use agent_client_protocol::v1::schema::{self, ContentBlock, SessionUpdate};
 
@@ -52,6 +52,7 @@ pub(in crate::acp) fn updates(event: SessionEvent, told: Told) -> Vec<SessionUpd
             let commands = commands_that_fit(&commands);
             vec![SessionUpdate::AvailableCommandsUpdate(schema::AvailableCommandsUpdate::new(commands))]
         }
+        SessionEvent::Notice(told) => notice(&told).map(SessionUpdate::Notice).into_iter().collect(),
         // Panels have a notification of their own, and the end of a turn is the answer to its prompt.
         SessionEvent::PanelChanged { .. } | SessionEvent::TurnEnded { .. } => Vec::new(),
     }
@@ -91,6 +92,18 @@ fn blocks(part: Part) -> Vec<ContentBlock> {
         // A person says none of these.
         Part::Thought { .. } | Part::ToolCall(_) | Part::ToolResult { .. } => Vec::new(),
     }
+}
+
+/// None for a notice without a title, which the protocol does not allow.
+fn notice(notice: &Notice) -> Option<schema::Notice> {
+    let severity = match notice.severity {
+        Severity::Info => schema::NoticeSeverity::Info,
+        Severity::Warning => schema::NoticeSeverity::Warning,
+        Severity::Error => schema::NoticeSeverity::Error,
+    };
+    let title = line(notice.title.trim(), TITLE);
+    let description = notice.description.as_deref().map(|text| cut(text, TEXT));
+    (!title.is_empty()).then(|| schema::Notice::new(severity, title).description(description))
 }
 
 fn plan(entries: &[PlanEntry]) -> Vec<schema::PlanEntry> {

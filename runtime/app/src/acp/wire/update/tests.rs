@@ -76,6 +76,8 @@ fn every_event_has_its_updates() {
         SessionEvent::ModeChanged { mode: Mode::Plan },
         SessionEvent::CommandsChanged { commands: vec![command] },
         SessionEvent::PanelChanged { panel: PanelName::new("tasks").unwrap() },
+        SessionEvent::Notice(Notice::new(Severity::Warning, "`linter` is gone\n").described("It ended with 1.\n/mcp")),
+        SessionEvent::Notice(Notice::new(Severity::Info, " ")),
         SessionEvent::TurnEnded { end: TurnEnd::Stopped(StopReason::EndTurn) },
     ]
     .into_iter()
@@ -116,6 +118,9 @@ fn every_event_has_its_updates() {
         # CommandsChanged
         {"sessionUpdate":"available_commands_update","availableCommands":[{"name":"call","description":"Calls","input":{"hint":"TOOL"}}]}
         # PanelChanged
+        # Notice
+        {"sessionUpdate":"notice","severity":"warning","title":"`linter` is gone","description":"It ended with 1.\n/mcp"}
+        # Notice
         # TurnEnded"##]].assert_eq(&table.join("\n"));
 }
 
@@ -177,6 +182,7 @@ proptest! {
             done(content),
             SessionEvent::Plan { entries },
             SessionEvent::Title { title: a.clone() },
+            SessionEvent::Notice(Notice::new(Severity::Error, b.clone()).described(a.clone())),
         ] {
             for line in lines(event, Told::Again) {
                 prop_assert!(line.len() <= 47 * 1024, "{} bytes: {}", line.len(), line.get(..200).unwrap_or_default());
