@@ -14,6 +14,7 @@ mod foreign;
 mod hostile_wire;
 mod models;
 mod panels;
+mod process;
 mod session;
 mod session_files;
 mod session_history;

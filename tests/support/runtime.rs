@@ -138,11 +138,17 @@ impl Runtime {
         EditorDouble::spawn(self.command(&self.arguments), self.project(), self.place.clone(), options)
     }
 
-    /// Waits until no process of this runtime is left, and fails if one stays.
+    /// Waits until no process of this runtime is left, nor one in its folders, and fails if one stays.
     pub fn assert_no_process_left(&self) {
         let deadline = Instant::now() + Duration::from_secs(2);
+        let entry = format!("ACP_RUNTIME_HOME={}", self.home().display());
+        let ours = |process: &Process| {
+            let variables = process.environment.split(|byte| *byte == 0);
+            process.folder.starts_with(self.place.path())
+                || variables.into_iter().any(|found| found == entry.as_bytes())
+        };
         loop {
-            let left = processes_with(&format!("ACP_RUNTIME_HOME={}", self.home().display()));
+            let left: Vec<_> = processes().into_iter().filter(ours).map(|process| process.line).collect();
             if left.is_empty() {
                 return;
             }
@@ -196,18 +202,30 @@ pub fn resident_bytes(process: rustix::process::Pid) -> u64 {
     line.trim().trim_end_matches(" kB").trim().parse::<u64>().expect("the process is running") * 1024
 }
 
-/// The processes that have `entry` in their environment.
-fn processes_with(entry: &str) -> Vec<String> {
-    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
-    processes
-        .flatten()
-        .filter(|process| {
-            let environment = fs::read(process.path().join("environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|found| found == entry.as_bytes())
+/// A process of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub id: i32,
+    /// Its command line, between spaces.
+    pub line: String,
+    /// Its working directory.
+    pub folder: PathBuf,
+    /// Its environment, as it began.
+    environment: Vec<u8>,
+}
+
+/// All processes whose working directory and environment can be seen.
+pub fn processes() -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let process = |entry: fs::DirEntry| {
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        Some(Process {
+            id: entry.file_name().to_str()?.parse().ok()?,
+            line: String::from_utf8_lossy(&line).replace('\0', " ").trim_end().to_owned(),
+            folder: fs::read_link(entry.path().join("cwd")).ok()?,
+            environment: fs::read(entry.path().join("environ")).ok()?,
         })
-        .map(|process| {
-            let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&line).replace('\0', " ")
-        })
-        .collect()
+    };
+    entries.flatten().filter_map(process).collect()
 }

@@ -26,6 +26,7 @@ use clap::{CommandFactory as _, Parser as _};
 use self::arguments::{Arguments, Command, ConfigCommand};
 use self::failure::{Failure, USAGE};
 use crate::compose::Runtime;
+use crate::process::Role;
 use crate::settings::{Paths, Settings};
 
 /// How long work on other threads may hold the exit up.
@@ -33,6 +34,9 @@ const FAREWELL: Duration = Duration::from_millis(500);
 
 /// The program.
 pub fn main() -> ExitCode {
+    if let Some(role) = Role::of(std::env::args_os()) {
+        return role.play();
+    }
     raise_open_files();
     match Arguments::try_parse() {
         Ok(arguments) => execute(arguments).unwrap_or_else(Failure::report),

@@ -19,6 +19,7 @@ pub mod audit;
 pub mod cli;
 pub mod compose;
 pub mod models;
+pub mod process;
 pub mod settings;
 pub mod store;
 pub mod tools;

@@ -1,0 +1,166 @@
+//! A program that is to be started, found before anything is.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The variables that every program gets, where they are set here.
+pub const BASE_VARIABLES: [&str; 11] =
+    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG", "LC_ALL", "LC_CTYPE"];
+
+/// What to start, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// A name that is looked for in `PATH`, or a path; a relative one begins in `folder`.
+    pub program: String,
+    /// Its arguments, one by one.
+    pub arguments: Vec<String>,
+    /// Its working directory.
+    pub folder: PathBuf,
+    /// Its variables, beside [`BASE_VARIABLES`] and before them.
+    pub environment: BTreeMap<String, String>,
+    /// What it reads.
+    pub input: Input,
+    /// Where it writes.
+    pub outputs: Outputs,
+}
+
+/// What a program reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing: its input has ended.
+    Nothing,
+    /// What is written to [`Running::input`](super::Running::input).
+    Piped,
+}
+
+/// Where a program writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outputs {
+    /// Its two outputs are read apart from each other.
+    Apart,
+    /// Both go into [`Running::output`](super::Running::output), in the order that they were written.
+    Joined,
+}
+
+/// Why a program was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is no such program.
+    #[error("the program `{0}` was not found")]
+    NotFound(String),
+    /// The file is there and is no program.
+    #[error("`{0}` may not be executed")]
+    NotExecutable(String),
+    /// Its folder is not there.
+    #[error("the folder `{}` to start it in is not there", .0.display())]
+    NoFolder(PathBuf),
+    /// The system refused.
+    #[error("the program `{program}` could not be started: {source}")]
+    System {
+        /// As it was asked for.
+        program: String,
+        /// The system's words.
+        source: io::Error,
+    },
+}
+
+impl StartError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NotFound(_) => "install it, or write its whole path",
+            Self::NotExecutable(_) => "name a program, or make the file one with `chmod +x`",
+            Self::NoFolder(_) => "name a folder that is there",
+            Self::System { .. } => "see the system's words",
+        }
+    }
+}
+
+impl Program {
+    /// The program with no arguments, no variables of its own and no input, its outputs apart.
+    pub fn new(program: impl Into<String>, folder: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            arguments: Vec::new(),
+            folder: folder.into(),
+            environment: BTreeMap::new(),
+            input: Input::Nothing,
+            outputs: Outputs::Apart,
+        }
+    }
+
+    /// Its file, found in `search`, which is a value of `PATH`.
+    pub(super) fn find(&self, search: Option<&str>) -> Result<PathBuf, StartError> {
+        if !self.folder.is_dir() {
+            return Err(StartError::NoFolder(self.folder.clone()));
+        }
+        if Path::new(&self.program).components().count() > 1 || self.program.contains(std::path::MAIN_SEPARATOR) {
+            let path = self.folder.join(&self.program);
+            return match (path.is_file(), executable(&path)) {
+                (true, true) => Ok(path),
+                (true, false) => Err(StartError::NotExecutable(self.program.clone())),
+                (false, _) => Err(self.not_found()),
+            };
+        }
+        if self.program.is_empty() {
+            return Err(self.not_found());
+        }
+        let folders = std::env::split_paths(search.unwrap_or_default());
+        // An empty entry of `PATH` would be the folder that the program runs in, which may be a stranger's.
+        let mut files = folders.filter(|folder| folder.is_absolute()).map(|folder| folder.join(&self.program));
+        files.find(|file| file.is_file() && executable(file)).ok_or_else(|| self.not_found())
+    }
+
+    fn not_found(&self) -> StartError {
+        StartError::NotFound(self.program.clone())
+    }
+}
+
+#[cfg(unix)]
+fn executable(file: &Path) -> bool {
+    rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn executable(_file: &Path) -> bool {
+    true
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn programs_are_found_before_they_are_started() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path();
+        for (name, mode) in [("bin/tool", 0o755), ("bin/text", 0o644), ("here", 0o755)] {
+            let file = folder.join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, "").unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let search = format!("/nowhere::.:{}", folder.join("bin").display());
+        let find = |program: &str| match Program::new(program, folder).find(Some(&search)) {
+            Ok(path) => path.strip_prefix(folder).unwrap().display().to_string(),
+            Err(error) => error.to_string(),
+        };
+        for (program, found) in [
+            ("tool", "bin/tool"),
+            ("./here", "here"),
+            ("bin/tool", "bin/tool"),
+            ("here", "the program `here` was not found"),
+            ("text", "the program `text` was not found"),
+            ("bin/text", "`bin/text` may not be executed"),
+            ("./bin", "the program `./bin` was not found"),
+            ("", "the program `` was not found"),
+        ] {
+            assert_eq!(find(program), found, "{program}");
+        }
+        let lost = Program::new("tool", folder.join("gone")).find(Some(&search)).unwrap_err();
+        assert!(matches!(lost, StartError::NoFolder(_)), "{lost}");
+    }
+}
