@@ -76,11 +76,16 @@ impl From<WorkspaceError> for ToolError {
     fn from(error: WorkspaceError) -> Self {
         let kind = match &error {
             WorkspaceError::NotFound(_) => "not-found",
-            WorkspaceError::Outside(_) | WorkspaceError::MultiplyLinked(_) | WorkspaceError::Denied(_) => "denied",
+            WorkspaceError::Outside(_)
+            | WorkspaceError::MultiplyLinked(_)
+            | WorkspaceError::Denied(_)
+            | WorkspaceError::MadeUp(_)
+            | WorkspaceError::Forbidden { .. } => "denied",
             WorkspaceError::TooLarge { .. } => "limit",
             WorkspaceError::WrongKind { .. }
             | WorkspaceError::NotText(_)
             | WorkspaceError::Exists(_)
+            | WorkspaceError::Unusable { .. }
             | WorkspaceError::BadPattern { .. } => "invalid-args",
             WorkspaceError::NoPermit(_) | WorkspaceError::System { .. } => "internal",
         };

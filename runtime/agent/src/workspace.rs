@@ -55,6 +55,25 @@ pub enum WorkspaceError {
         /// What is wrong with it.
         reason: String,
     },
+    /// It lies where the kernel makes the files up: no project's, and what they tell of processes is nobody's to read.
+    #[error("`{0}` is not on a disk: the kernel makes up what is there")]
+    MadeUp(String),
+    /// What was asked cannot be done with that path.
+    #[error("`{path}`: {reason}")]
+    Unusable {
+        /// The path.
+        path: String,
+        /// What is in the way.
+        reason: String,
+    },
+    /// The system does not let this user do it.
+    #[error("`{path}`: the system does not allow it: {reason}")]
+    Forbidden {
+        /// The path.
+        path: String,
+        /// Such as `Permission denied`.
+        reason: String,
+    },
     /// The permit does not cover what was tried: a defect of the caller.
     #[error("no permit for {0}")]
     NoPermit(String),

@@ -248,7 +248,10 @@ fn add<E: std::fmt::Display>(added: Result<(), E>) {
 
 fn folder(error: RootError) -> OpenError {
     let path = match &error {
-        RootError::Relative(path) | RootError::NotFound(path) | RootError::NotAFolder(path) => path,
+        RootError::Relative(path)
+        | RootError::NotFound(path)
+        | RootError::NotAFolder(path)
+        | RootError::MadeUp(path) => path,
         RootError::System { path, .. } => path,
     };
     OpenError::Folder { path: path.clone(), reason: error.to_string() }

@@ -2,7 +2,7 @@
 //!
 //! Every access goes through a directory handle that was opened for the root, with the containment of `cap-std`: `..`,
 //! absolute paths, links that point out (an absolute target counts as out), magic links of `/proc` and races between
-//! check and use lead nowhere. What is on the deny list is refused under whatever name it is reached. Work that waits
+//! check and use lead nowhere. Where the kernel makes the files up nothing is read, also below a root such as `/`. What is on the deny list is refused under whatever name it is reached. Work that waits
 //! for the disk runs off the async threads. Knows nothing about editors, sessions or why a permit was given. Tested by
 //! attacks on a real folder.
 

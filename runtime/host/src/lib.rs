@@ -7,6 +7,7 @@
 //! | room | what it decides |
 //! |---|---|
 //! | `plain` | text of others, made harmless to show |
+//! | [`kernel_files`] | which files are no disk's |
 //! | [`limits`] | how much a plugin may use |
 //! | [`manifest`] | what a plugin says of itself |
 //! | [`package`] | plugin files, and the folder of installed ones |
@@ -27,6 +28,7 @@ mod engine;
 mod imports;
 pub mod install;
 mod instance;
+pub mod kernel_files;
 pub mod kv;
 pub mod limits;
 pub mod manifest;

@@ -16,42 +16,24 @@ pub(super) const MOST_READ: u64 = 16 * 1024 * 1024;
 /// A file's text.
 pub(super) fn read(place: &Place) -> Result<String, WorkspaceError> {
     place.real()?;
-    let fail = |error| place.failure(&error);
-    // Looked at first, because merely opening a device can have an effect; and again after, for the race.
-    place.expect_file(&place.root.metadata(place.relative()).map_err(fail)?)?;
-    let mut file = place.root.open_with(place.relative(), &reading()).map_err(fail)?;
-    let metadata = file.metadata().map_err(fail)?;
-    place.expect_file(&metadata)?;
+    let (mut file, metadata) = place.file(&place.root, place.relative())?;
     let too_large = |size| WorkspaceError::TooLarge { path: place.shown.clone(), size, limit: MOST_READ };
     if metadata.len() > MOST_READ {
         return Err(too_large(metadata.len()));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
-    let size = (&mut file).take(MOST_READ + 1).read_to_end(&mut bytes).map_err(fail)?;
+    let size = (&mut file).take(MOST_READ + 1).read_to_end(&mut bytes).map_err(|error| place.failure(&error))?;
     if size as u64 > MOST_READ {
         return Err(too_large(size as u64));
     }
     String::from_utf8(bytes).map_err(|_| WorkspaceError::NotText(place.shown.clone()))
 }
 
-/// Options that never wait for the other end of a pipe and never take a terminal.
-pub(super) fn reading() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use cap_std::fs::OpenOptionsExt;
-        use rustix::fs::OFlags;
-        options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
-    }
-    options
-}
-
 /// Creates or replaces a file, whole or not at all, with the folders above it.
 pub(super) fn write(place: &Place, text: &str) -> Result<(), WorkspaceError> {
     let fail = |error| place.failure(&error);
     let real = place.real().map_err(|error| match error {
-        WorkspaceError::NotFound(_) => place.system("a file stands where a folder of its path should be"),
+        WorkspaceError::NotFound(_) => place.unusable("a file stands where a folder of its path should be"),
         other => other,
     })?;
     let Some(name) = real.file_name() else { return Err(place.not_a("file")) };
@@ -67,7 +49,7 @@ pub(super) fn write(place: &Place, text: &str) -> Result<(), WorkspaceError> {
 /// The mode of a file that may be replaced.
 fn replaceable(place: &Place, metadata: &Metadata) -> Result<Permissions, WorkspaceError> {
     if metadata.is_symlink() {
-        return Err(place.system("it is a link to nothing"));
+        return Err(place.unusable("it is a link to nothing"));
     }
     place.expect_file(metadata)?;
     #[cfg(unix)]
@@ -75,7 +57,7 @@ fn replaceable(place: &Place, metadata: &Metadata) -> Result<Permissions, Worksp
         return Err(WorkspaceError::MultiplyLinked(place.shown.clone()));
     }
     if metadata.permissions().readonly() {
-        return Err(place.system("it is read-only"));
+        return Err(place.unusable("it is read-only"));
     }
     Ok(metadata.permissions())
 }

@@ -16,15 +16,15 @@ pub(super) const MOST_DEPTH: usize = 128;
 
 /// A folder's entries, sorted by name.
 pub(super) fn list(place: &Place) -> Result<Vec<Entry>, WorkspaceError> {
-    place.real()?;
+    let real = place.real()?;
     let fail = |error| place.failure(&error);
     if !place.root.metadata(place.relative()).map_err(fail)?.is_dir() {
         return Err(place.not_a("directory"));
     }
     let mut entries = Vec::new();
-    for entry in place.root.read_dir(place.relative()).map_err(fail)? {
+    for entry in place.folder(&real)?.entries().map_err(fail)? {
         if entries.len() == MOST_ENTRIES {
-            return Err(place.system(&format!("it has more than {MOST_ENTRIES} entries")));
+            return Err(place.unusable(format!("it has more than {MOST_ENTRIES} entries")));
         }
         // What has vanished meanwhile is not listed.
         let Ok(entry) = entry else { continue };
@@ -75,6 +75,9 @@ pub(super) fn rename(from: &Place, to: &Place) -> Result<(), WorkspaceError> {
     if folder_from.symlink_metadata(name_from).map_err(|error| from.failure(&error))?.is_dir() {
         refuse_denied_below(from, &folder_from, name_from, &real_from.join(name_from))?;
     }
+    if real_to.starts_with(real_from.join(name_from)) {
+        return Err(to.unusable("a folder cannot be moved into itself"));
+    }
     let folder_to = to.folder_made(&real_to)?;
     rename_to_free(&folder_from, name_from, &folder_to, name_to).map_err(|error| to.failure(&error))
 }
@@ -98,7 +101,7 @@ fn refuse_denied_below(place: &Place, folder: &Dir, name: &str, real: &Path) -> 
     fn find(place: &Place, folder: &Dir, real: &Path, depth: usize) -> Result<(), WorkspaceError> {
         let fail = |error| place.failure(&error);
         if depth == MOST_DEPTH {
-            return Err(place.system(&format!("it is more than {MOST_DEPTH} folders deep")));
+            return Err(place.unusable(format!("it is more than {MOST_DEPTH} folders deep")));
         }
         for entry in folder.entries().map_err(fail)? {
             let entry = entry.map_err(fail)?;

@@ -13,6 +13,7 @@ use std::{
 
 use std::sync::Arc;
 
+use acp_runtime_host::kernel_files::is_made_up;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
@@ -28,6 +29,9 @@ pub enum RootError {
     /// Something else is there.
     #[error("`{0}` is not a folder")]
     NotAFolder(String),
+    /// No project is there.
+    #[error("`{0}` is not on a disk: the kernel makes up what is there; give the path of a project's folder")]
+    MadeUp(String),
     /// The system refused.
     #[error("`{path}` cannot be opened: {reason}")]
     System {
@@ -67,6 +71,9 @@ impl RootRegistry {
             _ => RootError::System { path: shown(), reason: super::reason(&error) },
         };
         let handle = Dir::open_ambient_dir(path, ambient_authority()).map_err(failure)?;
+        if is_made_up(&handle) {
+            return Err(RootError::MadeUp(shown()));
+        }
         // Only a second spelling to recognise on input; what is reached is decided by the handle.
         let canonical = path.canonicalize().map_err(failure)?;
         let handle = self.share(handle).map_err(failure)?;

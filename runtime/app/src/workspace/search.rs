@@ -9,6 +9,7 @@ use std::path::Path;
 
 use acp_runtime_agent::capability::WorkspacePath;
 use acp_runtime_agent::workspace::{EntryKind, Found, Hit, Search, WorkspaceError};
+use acp_runtime_host::kernel_files::is_made_up;
 use cap_std::fs::Dir;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -16,9 +17,8 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkFinish
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use tokio_util::sync::CancellationToken;
 
-use super::file::reading;
 use super::folder::{MOST_DEPTH, kind};
-use super::place::Place;
+use super::place::{Place, reading};
 
 /// Bigger files are not looked into.
 const MOST_SEARCHED: u64 = 2 * 1024 * 1024;
@@ -98,7 +98,7 @@ impl Walk<'_> {
             }
             match kind {
                 EntryKind::Directory if depth < MOST_DEPTH => {
-                    if let Ok(folder) = folder.open_dir(&name) {
+                    if let Some(folder) = folder.open_dir(&name).ok().filter(|folder| !is_made_up(folder)) {
                         self.folder(&folder, &path, depth + 1);
                     }
                 }
@@ -168,7 +168,8 @@ impl Walk<'_> {
 fn ignore_file(folder: &Dir, name: &str) -> Option<String> {
     let file = folder.open_with(name, &reading()).ok()?;
     let metadata = file.metadata().ok()?;
-    (metadata.is_file() && metadata.len() <= MOST_IGNORE).then(|| io::read_to_string(file).ok())?
+    (!is_made_up(&file) && metadata.is_file() && metadata.len() <= MOST_IGNORE)
+        .then(|| io::read_to_string(file).ok())?
 }
 
 fn is_folder(kind: EntryKind) -> bool {
@@ -234,7 +235,7 @@ impl Lines {
     /// Files that cannot be opened, are too big or are not text have no lines.
     fn look(&mut self, folder: &Dir, name: &str, path: &WorkspacePath, hits: &mut Hits<'_>) {
         let Ok(file) = folder.open_with(name, &reading()) else { return };
-        if !file.metadata().is_ok_and(|found| found.is_file() && found.len() <= MOST_SEARCHED) {
+        if is_made_up(&file) || !file.metadata().is_ok_and(|found| found.is_file() && found.len() <= MOST_SEARCHED) {
             return;
         }
         let first = hits.found.hits.len();

@@ -244,7 +244,13 @@ async fn links_that_stay_inside_work() {
     assert_eq!(refused.to_string(), "`nowhere`: it is a link to nothing");
     assert_eq!(disk.read("nowhere").await, Err(WorkspaceError::NotFound("nowhere".to_owned())));
     disk.link("loop", "loop");
-    assert!(matches!(disk.read("loop").await, Err(WorkspaceError::System { .. })));
+    let circle = disk.read("loop").await.unwrap_err();
+    assert_eq!(circle.to_string(), "`loop`: its links lead in a circle, or there are too many of them");
+    assert_eq!(
+        disk.write("loop/x", "x").await.unwrap_err().to_string(),
+        circle.to_string().replace("loop`", "loop/x`")
+    );
+    assert_eq!(disk.list("loop").await, Err(circle));
 }
 
 /// Stops the attacker, also when an assertion fails.
@@ -372,8 +378,12 @@ async fn what_cannot_be_read_says_why() {
     let below = disk.write("real.txt/below", "x").await.unwrap_err().to_string();
     assert_eq!(below, "`real.txt/below`: a file stands where a folder of its path should be");
     let long = "n".repeat(300);
-    let refused = disk.write(&long, "x").await.unwrap_err().to_string();
-    assert_eq!(refused, format!("`{long}`: File name too long"));
+    let too_long = format!("`{long}`: the path, or a name in it, is longer than the system allows");
+    assert_eq!(disk.write(&long, "x").await.unwrap_err().to_string(), too_long);
+    assert_eq!(disk.read(&long).await.unwrap_err().to_string(), too_long);
+    assert_eq!(disk.list(&long).await.unwrap_err().to_string(), too_long);
+    let deep = "d/".repeat(2500);
+    assert!(matches!(disk.read(&deep).await, Err(WorkspaceError::Unusable { .. } | WorkspaceError::NotFound(_))));
 }
 
 #[tokio::test]
@@ -450,7 +460,8 @@ async fn moving_takes_free_names_only() {
     for (from, to, error) in [
         ("missing", "x", "`missing` does not exist"),
         ("made/up/name.txt", "sub/inner.txt", "`sub/inner.txt` exists already"),
-        ("made", "made/inside", "`made/inside`: Invalid argument"),
+        ("made", "made/inside", "`made/inside`: a folder cannot be moved into itself"),
+        ("made", "made/up/x/y", "`made/up/x/y`: a folder cannot be moved into itself"),
         ("", "x", "`.`: it is the workspace itself"),
         ("sub", "", "`.`: it is the workspace itself"),
     ] {
@@ -508,6 +519,38 @@ fn a_folder_is_held_once_whatever_it_is_called() {
     assert_eq!(registry.open(Path::new("real")).unwrap_err(), RootError::Relative("real".to_owned()));
     assert_eq!(registry.open(&path("missing")).unwrap_err(), RootError::NotFound(shown("missing")));
     assert_eq!(registry.open(&path("file")).unwrap_err(), RootError::NotAFolder(shown("file")));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_the_kernel_makes_up_is_no_project_s() {
+    let registry = RootRegistry::default();
+    for root in ["/proc", "/proc/self", "/proc/self/root/proc", "/sys", "/dev"] {
+        // Not every machine has them all.
+        if Path::new(root).is_dir() {
+            assert_eq!(registry.open(Path::new(root)).unwrap_err(), RootError::MadeUp(root.to_owned()));
+        }
+    }
+    let whole = DiskWorkspace::open(&registry, &[PathBuf::from("/")], Arc::default()).unwrap();
+    let permit = permit_for_all().await;
+    for path in ["proc/self/environ", "proc/version", "proc/sys/kernel/hostname", "sys/kernel/mm/hugepages"] {
+        let path = at(path);
+        let refused = Err(WorkspaceError::MadeUp(path.to_string()));
+        if Path::new("/").join(path.as_str()).is_file() {
+            assert_eq!(whole.read(&permit, &path).await, refused);
+        }
+        assert!(whole.write(&permit, &path, "x").await.is_err(), "{path}");
+    }
+    for folder in ["proc", "proc/self", "proc/self/fd", "dev"] {
+        let folder = at(folder);
+        let refused = || WorkspaceError::MadeUp(folder.to_string());
+        assert_eq!(whole.list(&permit, &folder).await, Err(refused()));
+        let new = folder.join("new/file").unwrap();
+        assert_eq!(whole.write(&permit, &new, "x").await, Err(WorkspaceError::MadeUp(new.to_string())));
+        let search = Search { under: folder.clone(), ..search("", &["*"], Some("PATH")) };
+        assert_eq!(whole.search(&permit, &search).await, Err(refused()));
+    }
+    assert!(!whole.list(&permit, &at("")).await.unwrap().is_empty(), "the root itself is an ordinary folder");
 }
 
 #[tokio::test]

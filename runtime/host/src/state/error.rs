@@ -55,11 +55,16 @@ impl From<WorkspaceError> for HostError {
     fn from(error: WorkspaceError) -> Self {
         let kind = match &error {
             WorkspaceError::NotFound(_) => "std:not-found",
-            WorkspaceError::Outside(_) | WorkspaceError::Denied(_) | WorkspaceError::MultiplyLinked(_) => "std:denied",
+            WorkspaceError::Outside(_)
+            | WorkspaceError::Denied(_)
+            | WorkspaceError::MultiplyLinked(_)
+            | WorkspaceError::MadeUp(_)
+            | WorkspaceError::Forbidden { .. } => "std:denied",
             WorkspaceError::TooLarge { .. } => "std:limit",
             WorkspaceError::WrongKind { .. }
             | WorkspaceError::NotText(_)
             | WorkspaceError::Exists(_)
+            | WorkspaceError::Unusable { .. }
             | WorkspaceError::BadPattern { .. } => "std:invalid-args",
             WorkspaceError::NoPermit(_) | WorkspaceError::System { .. } => "std:internal",
         };
