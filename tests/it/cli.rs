@@ -44,6 +44,20 @@ fn run_prints_statistics_without_configuration_and_key() {
     assert!(finished.stdout.contains("Rust"), "{}", finished.stdout);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_no_unicode_hides_nothing_else() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let runtime = Runtime::new().file("src/main.rs", "fn main() {}\n").file("other.rs", "fn other() {}\n");
+    let odd = runtime.project().join(std::ffi::OsStr::from_bytes(b"odd-\xff.rs"));
+    std::fs::copy(runtime.project().join("other.rs"), odd).expect("the file system takes any name");
+    let finished = runtime.run(&["run", "/call code-stats {}"]);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert!(finished.stdout.contains("| Rust | 2 | 2 |"), "{}", finished.stdout);
+    let told = "Names that could not be read, since they are no Unicode: 1.";
+    assert!(finished.stdout.contains(told), "{}", finished.stdout);
+}
+
 #[test]
 fn run_without_a_person_refuses_what_would_be_asked() {
     let scenario = r#"

@@ -105,5 +105,8 @@ fn notes(survey: &Survey, bounds: &Bounds, more_rows: usize) -> Vec<String> {
     if survey.unreadable > 0 {
         notes.push(format!("Files or folders that could not be read: {}.", survey.unreadable));
     }
+    if survey.unnamed > 0 {
+        notes.push(format!("Names that could not be read, since they are no Unicode: {}.", survey.unnamed));
+    }
     notes
 }

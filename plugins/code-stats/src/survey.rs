@@ -8,6 +8,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use acp_plugin::workspace::Root;
@@ -72,6 +74,8 @@ pub(crate) struct Survey {
     pub(crate) too_large: usize,
     /// Files that could not be read.
     pub(crate) unreadable: usize,
+    /// Files and folders whose names are no Unicode, so that no plugin can open them.
+    pub(crate) unnamed: usize,
     /// Why it stopped before the end.
     pub(crate) cut: Option<Cut>,
 }
@@ -113,9 +117,10 @@ impl Survey {
 pub(crate) fn survey(roots: &[Root], request: &Request<'_>) -> Result<Survey> {
     let started = Instant::now();
     let mut survey = Survey::default();
+    let unnamed = Arc::new(AtomicUsize::new(0));
     for (start, root) in starts(roots, request.path)? {
         let prefix = if roots.len() > 1 { format!("{}/", root.name) } else { String::new() };
-        for (seen, entry) in walk(&root.path, start, request.exclude)?.enumerate() {
+        for (seen, entry) in walk(&root.path, start, request.exclude, &unnamed)?.enumerate() {
             if seen.is_multiple_of(STEP) && request.bounds.time_is_up(survey.files.len(), started)? {
                 survey.cut = Some(Cut::Time(request.bounds.time));
                 break;
@@ -146,6 +151,7 @@ pub(crate) fn survey(roots: &[Root], request: &Request<'_>) -> Result<Survey> {
         }
     }
     survey.files.sort_by_key(|file| Reverse(file.lines.total()));
+    survey.unnamed = unnamed.load(Ordering::Relaxed);
     Ok(survey)
 }
 
@@ -179,13 +185,15 @@ fn starts<'a>(roots: &'a [Root], path: Option<&str>) -> Result<Vec<(PathBuf, &'a
 }
 
 /// Everything below `start`. Begins at the root, whose ignore files count as well, and takes the way to `start` only.
-fn walk(root: &str, start: PathBuf, exclude: &[String]) -> Result<Walk> {
+/// Counts in `unnamed` what it leaves out because of its name.
+fn walk(root: &str, start: PathBuf, exclude: &[String], unnamed: &Arc<AtomicUsize>) -> Result<Walk> {
     let mut overrides = OverrideBuilder::new(root);
     for glob in exclude {
         let added = overrides.add(&format!("!{glob}"));
         added.map_err(|error| Error::invalid_args(format_args!("settings: `exclude` has a bad glob: {error}")))?;
     }
     let overrides = overrides.build().map_err(Error::internal)?;
+    let unnamed = unnamed.clone();
     let walk = WalkBuilder::new(root)
         .hidden(false)
         .parents(false)
@@ -194,11 +202,27 @@ fn walk(root: &str, start: PathBuf, exclude: &[String]) -> Result<Walk> {
         .sort_by_file_name(std::ffi::OsStr::cmp)
         .filter_entry(move |entry| {
             let path = entry.path();
-            entry.file_name() != ".git" && (path.starts_with(&start) || start.starts_with(path))
+            if entry.file_name() == ".git" || !(path.starts_with(&start) || start.starts_with(path)) {
+                return false;
+            }
+            let named = has_a_name(entry);
+            if !named {
+                unnamed.fetch_add(1, Ordering::Relaxed);
+            }
+            named
         })
         .overrides(overrides)
         .build();
     Ok(walk)
+}
+
+/// Whether the entry can be opened by its name. The host says `U+FFFD` for what no plugin can name, and an honest name
+/// may have one, too.
+fn has_a_name(entry: &DirEntry) -> bool {
+    match entry.file_name().to_str() {
+        Some(name) => !name.contains(char::REPLACEMENT_CHARACTER) || entry.path().symlink_metadata().is_ok(),
+        None => false,
+    }
 }
 
 /// The file's bytes; none where it is too large.

@@ -125,6 +125,23 @@ fn links_are_not_followed() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_no_unicode_is_counted_and_the_rest_with_it() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let (_host, folder) = small();
+    for name in [&b"bad-\xff.rs"[..], b"bad-\xff"] {
+        let path = folder.path().join(OsStr::from_bytes(name));
+        if name.ends_with(b".rs") { fs::write(path, "fn a() {}\n").unwrap() } else { fs::create_dir(path).unwrap() }
+    }
+    fs::write(folder.path().join("fine-\u{fffd}.rs"), "fn fine() {}\n").unwrap();
+    let outcome = call::<CodeStats>(&json!({})).unwrap();
+    assert_eq!(outcome.to_structured().unwrap()["files"], 4);
+    let text = outcome.to_text();
+    assert!(text.ends_with("\n\nNames that could not be read, since they are no Unicode: 2."), "{text}");
+}
+
 #[test]
 fn every_bound_holds_and_is_said() {
     let (_host, _folder) = small();

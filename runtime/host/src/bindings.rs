@@ -13,6 +13,7 @@ use wasmtime::component::{InstancePre, Linker};
 
 use crate::manifest::Inventory;
 use crate::state::PluginState;
+use crate::wasi;
 
 /// What was done in the guest's own words, or why not.
 #[derive(Debug)]
@@ -49,30 +50,8 @@ pub(crate) struct Exports(v0_1::Exports);
 
 /// Puts everything that guests may import into the linker.
 pub(crate) fn link(linker: &mut Linker<PluginState>) -> wasmtime::Result<()> {
-    wasmtime_wasi::p2::add_to_linker_async(linker)?;
-    refuse_links(linker)?;
+    wasi::link(linker)?;
     v0_1::link(linker)
-}
-
-/// Guests cannot make links: one that leads out would wait there for somebody who may follow it.
-fn refuse_links(linker: &mut Linker<PluginState>) -> wasmtime::Result<()> {
-    use wasmtime::component::Resource;
-    use wasmtime_wasi::p2::bindings::filesystem::types::{Descriptor, ErrorCode, PathFlags};
-    type Refusal = Result<(), ErrorCode>;
-
-    linker.allow_shadowing(true);
-    let mut files = linker.instance("wasi:filesystem/types@0.2.12")?;
-    files.func_wrap("[method]descriptor.symlink-at", |_, _: (Resource<Descriptor>, String, String)| {
-        Ok((Refusal::Err(ErrorCode::NotPermitted),))
-    })?;
-    files.func_wrap(
-        "[method]descriptor.link-at",
-        |_, _: (Resource<Descriptor>, PathFlags, String, Resource<Descriptor>, String)| {
-            Ok((Refusal::Err(ErrorCode::NotPermitted),))
-        },
-    )?;
-    linker.allow_shadowing(false);
-    Ok(())
 }
 
 impl Exports {

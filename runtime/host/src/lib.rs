@@ -15,6 +15,7 @@
 //! | [`scope`] | what a session lends to its plugins, and the folders that guests see |
 //! | [`kv`] | a plugin's own storage: the port and the quotas |
 //! | `state` | what one store holds |
+//! | `wasi` | WASI as guests have it |
 //! | `imports` | what guests can ask the host for, one file for each interface |
 //! | `bindings` | the generated types, and what guests export |
 //! | `instance` | one call: an instance, its deadline and its end |
@@ -37,3 +38,4 @@ mod plain;
 pub mod plugin_host;
 pub mod scope;
 mod state;
+mod wasi;

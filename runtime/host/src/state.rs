@@ -171,6 +171,11 @@ impl PluginState {
         table.set_max_capacity(limits.space.handles);
         Ok(Self { wasi: wasi.build(), table, limiter: Limiter::new(limits), call })
     }
+
+    /// What the guest's handles stand for.
+    pub(crate) fn table(&mut self) -> &mut ResourceTable {
+        &mut self.table
+    }
 }
 
 impl WasiView for PluginState {

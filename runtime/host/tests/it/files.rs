@@ -3,14 +3,10 @@
 
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
-#[cfg(target_os = "linux")]
-use std::time::Duration;
 
 use acp_runtime_agent::gate::Approval;
 use acp_runtime_agent::policy::Mode;
 use acp_runtime_agent::tool::Tool;
-#[cfg(target_os = "linux")]
-use acp_runtime_host::limits::Limits;
 #[cfg(target_os = "linux")]
 use rustix::fs::{CWD, FileType, mknodat};
 use serde_json::json;
@@ -170,16 +166,31 @@ async fn the_folder_is_the_one_that_the_session_holds() {
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn a_pipe_without_a_writer_holds_no_call_up() {
-    let mut limits = Limits::default();
-    limits.time.wall = Duration::from_millis(200);
-    let runtime = Runtime::with(None, limits);
+    let runtime = project();
     let pipe = runtime.project.path().join("pipe");
     mknodat(CWD, &pipe, FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    std::fs::create_dir(runtime.project.path().join("notes")).unwrap();
+    mknodat(CWD, runtime.project.path().join("notes/pipe"), FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    assert_eq!(does(&runtime, &*tool(&runtime, READ), &["rpipe", "rinside.txt"]).await, [NOT_PERMITTED, "inside"]);
+    let refused = does(&runtime, &*tool(&runtime, NOTES), &["wpipe"]).await;
+    assert_ne!(refused, ["done"], "nobody reads from it");
+    // No thread waits for a writer: there is nobody who would read what one writes.
+    let nonblocking = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK;
+    let opened = rustix::fs::open(&pipe, nonblocking, rustix::fs::Mode::empty());
+    assert_eq!(opened.unwrap_err(), rustix::io::Errno::NXIO);
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn what_the_kernel_makes_up_is_not_opened() {
+    let mut runtime = project();
+    let inside = runtime.project.path().join("inside.txt").display().to_string();
+    runtime.root = std::path::PathBuf::from("/");
     let tool = tool(&runtime, READ);
-    let error = runtime.call(&*tool, json!({ "p": "rpipe" })).await.unwrap_err();
-    assert_eq!(told(&error), ("timeout", "the plugin was stopped: it took longer than 200ms"));
-    // Lets the thread go that still waits for a writer.
-    drop(std::fs::File::options().write(true).open(&pipe).unwrap());
+    for made_up in ["rproc/self/environ", "rproc/version", "rdev/null"] {
+        assert_eq!(does(&runtime, &*tool, &[made_up]).await, [NOT_PERMITTED], "{made_up}");
+    }
+    assert_eq!(does(&runtime, &*tool, &[&format!("r{}", inside.trim_start_matches('/'))]).await, ["inside"]);
 }
 
 #[tokio::test]

@@ -33,6 +33,8 @@ use crate::guest;
 pub struct Runtime {
     pub host: Arc<PluginHost>,
     pub project: TempDir,
+    /// The session's folder: the project.
+    pub root: PathBuf,
     pub events: Arc<Events>,
     pub person: Arc<Person>,
     pub mode: SharedMode,
@@ -47,9 +49,11 @@ impl Runtime {
     }
 
     pub fn with(cache: Option<PathBuf>, limits: Limits) -> Self {
+        let project = TempDir::new().unwrap();
         Self {
+            root: project.path().to_owned(),
+            project,
             host: PluginHost::new(cache, limits, Arc::new(MemoryKv::default())),
-            project: TempDir::new().unwrap(),
             events: Arc::default(),
             person: Arc::default(),
             mode: SharedMode::new(Mode::Auto),
@@ -82,7 +86,7 @@ impl Runtime {
     }
 
     fn scope(&self) -> SessionScope {
-        let path = self.project.path();
+        let path = &*self.root;
         let names = Roots::new([(path.to_owned(), path.canonicalize().unwrap())]);
         let dir = Arc::new(Dir::open_ambient_dir(path, ambient_authority()).unwrap());
         let held = names.iter().map(|root| HeldRoot { id: root.id, dir: dir.clone() }).collect();

@@ -1,0 +1,65 @@
+//! Listing a folder. WASI has names in Unicode only; a name that is none is listed with `U+FFFD` in the place of what it
+//! cannot say, instead of ending the whole listing: the guest sees that something is there, and cannot open it.
+
+use cap_std::fs::{Dir, FileType};
+use wasmtime::StoreContextMut;
+use wasmtime::component::{LinkerInstance, Resource, ResourceType};
+use wasmtime_wasi::filesystem::Descriptor;
+use wasmtime_wasi::p2::FsResult;
+use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEntry};
+
+use super::{answer, folder, off_thread};
+use crate::state::PluginState;
+
+/// The entries that the guest has not taken yet.
+struct Listing(std::vec::IntoIter<DirectoryEntry>);
+
+pub(super) fn link(files: &mut LinkerInstance<'_, PluginState>) -> wasmtime::Result<()> {
+    files.resource("directory-entry-stream", ResourceType::host::<Listing>(), |mut store, listing| {
+        store.data_mut().table().delete::<Listing>(Resource::new_own(listing))?;
+        Ok(())
+    })?;
+    files.func_wrap_async(
+        "[method]descriptor.read-directory",
+        |mut store: StoreContextMut<'_, PluginState>, (handle,): (Resource<Descriptor>,)| {
+            Box::new(async move { answer(read_directory(store.data_mut(), &handle).await) })
+        },
+    )?;
+    files.func_wrap(
+        "[method]directory-entry-stream.read-directory-entry",
+        |mut store: StoreContextMut<'_, PluginState>, (listing,): (Resource<Listing>,)| {
+            let next = store.data_mut().table().get_mut(&listing).map(|listing| listing.0.next());
+            answer(next.map_err(Into::into))
+        },
+    )
+}
+
+async fn read_directory(state: &mut PluginState, handle: &Resource<Descriptor>) -> FsResult<Resource<Listing>> {
+    let dir = folder(state, handle)?.dir;
+    let entries = off_thread(dir, |dir| entries(&dir)).await?;
+    Ok(state.table().push(Listing(entries.into_iter()))?)
+}
+
+fn entries(dir: &Dir) -> FsResult<Vec<DirectoryEntry>> {
+    let mut entries = Vec::new();
+    for entry in dir.entries()? {
+        let entry = entry?;
+        // What has vanished meanwhile is not listed.
+        let Ok(kind) = entry.file_type() else { continue };
+        let name = entry.file_name().to_string_lossy().into_owned();
+        entries.push(DirectoryEntry { type_: described(kind), name });
+    }
+    Ok(entries)
+}
+
+fn described(kind: FileType) -> DescriptorType {
+    if kind.is_dir() {
+        DescriptorType::Directory
+    } else if kind.is_file() {
+        DescriptorType::RegularFile
+    } else if kind.is_symlink() {
+        DescriptorType::SymbolicLink
+    } else {
+        DescriptorType::Unknown
+    }
+}

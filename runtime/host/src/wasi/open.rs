@@ -1,0 +1,119 @@
+//! Opening a file or a folder: never a pipe, which would hold a thread until somebody writes to it, never a device, and
+//! nothing that the kernel makes up.
+
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsMaybeDirExt};
+use cap_std::fs::OpenOptions;
+use wasmtime::StoreContextMut;
+use wasmtime::component::{LinkerInstance, Resource};
+use wasmtime_wasi::filesystem::{Descriptor, Dir, File, OpenMode};
+use wasmtime_wasi::p2::FsResult;
+use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags, PathFlags};
+
+use super::{answer, folder, off_thread};
+use crate::kernel_files::is_made_up;
+use crate::state::PluginState;
+
+/// Whether a guest's handle may block the thread that it is used on: file calls have threads of their own.
+const BLOCKS: bool = false;
+
+type Arguments = (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags);
+
+pub(super) fn link(files: &mut LinkerInstance<'_, PluginState>) -> wasmtime::Result<()> {
+    files.func_wrap_async(
+        "[method]descriptor.open-at",
+        |mut store: StoreContextMut<'_, PluginState>, arguments: Arguments| {
+            Box::new(async move { answer(open_at(store.data_mut(), arguments).await) })
+        },
+    )
+}
+
+async fn open_at(
+    state: &mut PluginState,
+    (handle, follow, path, how, rights): Arguments,
+) -> FsResult<Resource<Descriptor>> {
+    let Dir { dir, perms, .. } = folder(state, &handle)?;
+    let wish = Wish::new(follow, how, rights)?;
+    if perms.write_not_permitted() && wish.mode.contains(OpenMode::WRITE) {
+        return Err(ErrorCode::NotPermitted.into());
+    }
+    let mode = wish.mode;
+    let opened = off_thread(dir, move |dir| wish.open(&dir, &path)).await?;
+    let opened = match opened {
+        Opened::Folder(folder) => Descriptor::Dir(Dir::new(folder, perms, mode, BLOCKS)),
+        Opened::File(file) => Descriptor::File(File::new(file, perms, mode, BLOCKS)),
+    };
+    Ok(state.table().push(opened)?)
+}
+
+/// How something is to be opened.
+struct Wish {
+    options: OpenOptions,
+    mode: OpenMode,
+    /// Nothing but a folder will do.
+    folder: bool,
+}
+
+enum Opened {
+    Folder(std::fs::File),
+    File(std::fs::File),
+}
+
+impl Wish {
+    fn new(follow: PathFlags, how: OpenFlags, rights: DescriptorFlags) -> FsResult<Self> {
+        let synced = DescriptorFlags::FILE_INTEGRITY_SYNC
+            | DescriptorFlags::DATA_INTEGRITY_SYNC
+            | DescriptorFlags::REQUESTED_WRITE_SYNC;
+        if rights.intersects(synced) {
+            return Err(ErrorCode::Unsupported.into());
+        }
+        let folder = how.contains(OpenFlags::DIRECTORY);
+        let makes = how.contains(OpenFlags::CREATE);
+        if folder && how.intersects(OpenFlags::CREATE | OpenFlags::EXCLUSIVE | OpenFlags::TRUNCATE) {
+            return Err(ErrorCode::Invalid.into());
+        }
+        let writes = makes || how.contains(OpenFlags::TRUNCATE) || rights.contains(DescriptorFlags::WRITE);
+        // The system wants one of both.
+        let reads = rights.contains(DescriptorFlags::READ) || !rights.contains(DescriptorFlags::WRITE);
+        let mut options = OpenOptions::new();
+        options.read(reads).write(writes).truncate(how.contains(OpenFlags::TRUNCATE));
+        match (makes, how.contains(OpenFlags::EXCLUSIVE)) {
+            (true, true) => options.create_new(true),
+            (true, false) => options.create(true),
+            (false, _) => &mut options,
+        };
+        let follows = follow.contains(PathFlags::SYMLINK_FOLLOW);
+        options.follow(if follows { FollowSymlinks::Yes } else { FollowSymlinks::No }).maybe_dir(true);
+        never_wait(&mut options);
+        let mut mode = OpenMode::empty();
+        mode.set(OpenMode::READ, reads);
+        mode.set(OpenMode::WRITE, writes);
+        Ok(Self { options, mode, folder })
+    }
+
+    fn open(&self, dir: &cap_std::fs::Dir, path: &str) -> FsResult<Opened> {
+        let opened = dir.open_with(path, &self.options)?.into_std();
+        let metadata = opened.metadata()?;
+        if is_made_up(&opened) {
+            Err(ErrorCode::NotPermitted.into())
+        } else if metadata.is_dir() {
+            Ok(Opened::Folder(opened))
+        } else if self.folder {
+            Err(ErrorCode::NotDirectory.into())
+        } else if metadata.is_file() {
+            Ok(Opened::File(opened))
+        } else {
+            Err(ErrorCode::NotPermitted.into())
+        }
+    }
+}
+
+/// A pipe is opened at once, and refused then. To files and folders this makes no difference.
+#[cfg(unix)]
+fn never_wait(options: &mut OpenOptions) {
+    use cap_std::fs::OpenOptionsExt;
+    use rustix::fs::OFlags;
+    options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed());
+}
+
+#[cfg(not(unix))]
+fn never_wait(_options: &mut OpenOptions) {}
