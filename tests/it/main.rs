@@ -10,6 +10,7 @@
 mod architecture;
 mod cli;
 mod crash;
+mod exit;
 mod foreign;
 mod hostile_wire;
 mod models;

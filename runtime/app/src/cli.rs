@@ -29,8 +29,8 @@ use crate::compose::Runtime;
 use crate::process::Role;
 use crate::settings::{Paths, Settings};
 
-/// How long work on other threads may hold the exit up.
-const FAREWELL: Duration = Duration::from_millis(500);
+/// How long files that are being written may hold the exit up. Plugins that are being compiled do not.
+const FAREWELL: Duration = Duration::from_millis(50);
 
 /// The program.
 pub fn main() -> ExitCode {

@@ -11,6 +11,7 @@
 //! | [`limits`] | how much a plugin may use |
 //! | [`manifest`] | what a plugin says of itself |
 //! | [`package`] | plugin files, and the folder of installed ones |
+//! | `crew` | the threads that compile |
 //! | `engine` | the one wasmtime engine, its clock and its cache of compiled code |
 //! | [`scope`] | what a session lends to its plugins, and the folders that guests see |
 //! | [`kv`] | a plugin's own storage: the port and the quotas |
@@ -25,6 +26,7 @@
 
 mod bindings;
 pub mod build;
+mod crew;
 mod engine;
 mod imports;
 pub mod install;

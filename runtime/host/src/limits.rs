@@ -76,7 +76,8 @@ pub struct TimeLimits {
     pub cpu: Duration,
     /// Between a cancellation and the instance's end. Default 100 ms. Read where a call is cancelled.
     pub grace: Duration,
-    /// For compiling at installation. Default 60 s. Read in `install`.
+    /// For compiling at installation. Default 60 s. Read in `install`. Compiling cannot be stopped: after that its
+    /// thread goes on until the process ends, which does not wait for it.
     pub compile: Duration,
     /// A warm store of `lifecycle = "session"` that is not used so long is dropped. Default 5 min. Read where it is
     /// kept.

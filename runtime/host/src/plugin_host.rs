@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::bound::BoundPlugin;
 use self::names::Specs;
+use crate::crew::Crew;
 use crate::engine::TICK;
 use crate::instance::{CallError, Compiled, Sandbox};
 use crate::kv::{KvDesk, KvStore};
@@ -31,15 +32,20 @@ use crate::state::{Call, CallLog, Deadline, SessionCall};
 
 /// Runs plugins. One for a process.
 pub struct PluginHost {
-    cache: Option<PathBuf>,
+    workshop: Arc<Workshop>,
     limits: Limits,
     kv: Arc<dyn KvStore>,
+}
+
+/// Where components are compiled. Holds nothing but that, since its threads may outlive all else.
+struct Workshop {
+    cache: Option<PathBuf>,
     sandbox: OnceLock<Result<Arc<Sandbox>, CallError>>,
 }
 
 /// A plugin that sessions can use.
 pub struct Plugin {
-    host: Arc<PluginHost>,
+    workshop: Arc<Workshop>,
     package: Arc<Package>,
     limits: Arc<Limits>,
     kv: Arc<KvDesk>,
@@ -82,7 +88,7 @@ impl PluginHost {
     /// A host that keeps compiled code in `cache`, if that is given, and the plugins' own values in `kv`. Nothing is
     /// started yet.
     pub fn new(cache: Option<PathBuf>, limits: Limits, kv: Arc<dyn KvStore>) -> Arc<Self> {
-        Arc::new(Self { cache, limits, kv, sandbox: OnceLock::new() })
+        Arc::new(Self { workshop: Arc::new(Workshop { cache, sandbox: OnceLock::new() }), limits, kv })
     }
 
     /// The limits of plugins that ask for none.
@@ -94,7 +100,7 @@ impl PluginHost {
     pub fn load(self: &Arc<Self>, package: Package) -> Arc<Plugin> {
         let limits = Arc::new(self.limits.with(&package.manifest().limits));
         Arc::new(Plugin {
-            host: self.clone(),
+            workshop: self.workshop.clone(),
             specs: Specs::new(package.manifest()),
             kv: Arc::new(KvDesk::new(self.kv.clone(), limits.clone())),
             calls: Semaphore::new(limits.traffic.calls),
@@ -118,10 +124,11 @@ impl PluginHost {
         opened
     }
 
-    /// Compiles plugins that are not compiled yet, one after the other.
+    /// Compiles plugins that are not compiled yet, one after the other and at low priority.
     pub async fn warm(&self, plugins: &[Arc<Plugin>]) {
+        let crew = Crew::ahead();
         for plugin in plugins {
-            if let Err(error) = plugin.compiled().await {
+            if let Err(error) = plugin.compiled_by(&crew).await {
                 tracing::warn!("plugin `{}`: {error}", plugin.id());
             }
         }
@@ -134,16 +141,17 @@ impl PluginHost {
     }
 
     async fn ask_inventory(self: &Arc<Self>, id: &PluginId, component: Vec<u8>) -> Result<Inventory, CallError> {
-        let host = self.clone();
-        let compiled = move || host.sandbox()?.compile(&component, Digest::of(&component));
-        let compiled = tokio::task::spawn_blocking(compiled).await;
-        let compiled = compiled.map_err(|error| CallError::Unusable(error.to_string()))??;
+        let workshop = self.workshop.clone();
+        let compiled = Crew::Awaited.does(move || workshop.sandbox()?.compile(&component, Digest::of(&component)));
+        let compiled = compiled.await.map_err(|_| uncompiled())??;
         let limits = Arc::new(self.limits.clone());
         let kv = Arc::new(KvDesk::new(self.kv.clone(), limits.clone()));
         let call = new_call(id, &limits, &kv, None, CancellationToken::new());
         compiled.run(call, &[], |guest, exports| guest.inventory(exports).boxed()).await
     }
+}
 
+impl Workshop {
     fn sandbox(&self) -> Result<Arc<Sandbox>, CallError> {
         self.sandbox.get_or_init(|| Sandbox::new(self.cache.clone()).map(Arc::new)).clone()
     }
@@ -162,7 +170,11 @@ impl Plugin {
 
     /// The compiled component. Who comes while it is compiled waits; a caller that goes away stops nothing.
     async fn compiled(&self) -> Result<Arc<Compiled>, CallError> {
-        let compiling = self.lock().get_or_insert_with(|| self.compile()).clone();
+        self.compiled_by(&Crew::Awaited).await
+    }
+
+    async fn compiled_by(&self, crew: &Crew) -> Result<Arc<Compiled>, CallError> {
+        let compiling = self.lock().get_or_insert_with(|| self.compile(crew)).clone();
         let compiled = compiling.clone().await;
         if compiled.is_err() {
             // The next call tries again: the file may have been repaired.
@@ -174,19 +186,23 @@ impl Plugin {
         compiled
     }
 
-    fn compile(&self) -> Compiling {
-        let (host, package, most) = (self.host.clone(), self.package.clone(), self.limits.space.component);
-        let work = tokio::task::spawn_blocking(move || {
+    fn compile(&self, crew: &Crew) -> Compiling {
+        let (workshop, package, most) = (self.workshop.clone(), self.package.clone(), self.limits.space.component);
+        let work = crew.does(move || {
             let read = package.bytes(most);
             let (bytes, digest) = read.map_err(|error| CallError::Unusable(format!("{error} ({})", error.hint())))?;
-            host.sandbox()?.compile(&bytes, digest).map(Arc::new)
+            workshop.sandbox()?.compile(&bytes, digest).map(Arc::new)
         });
-        async { work.await.unwrap_or_else(|error| Err(CallError::Unusable(error.to_string()))) }.boxed().shared()
+        async { work.await.unwrap_or_else(|_| Err(uncompiled())) }.boxed().shared()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Compiling>> {
         self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn uncompiled() -> CallError {
+    CallError::Unusable("the component was not compiled: the log says why, or there is no thread for it".to_owned())
 }
 
 /// A call that begins now.

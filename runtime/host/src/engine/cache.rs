@@ -72,8 +72,9 @@ impl CompileCache {
         require_own(&self.folder, &std::fs::symlink_metadata(&self.folder)?)?;
         self.make_room(code.len() as u64)?;
         let path = self.place(digest);
-        self.put(&path, code)?;
-        self.put(&hash_path(&path), &Sha256::digest(code))
+        // The code comes last: a stop between the two leaves nothing that looks like an entry.
+        self.put(&hash_path(&path), &Sha256::digest(code))?;
+        self.put(&path, code)
     }
 
     /// Writes beside the place and renames, so that no reader ever sees a half.
