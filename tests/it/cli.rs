@@ -93,6 +93,36 @@ fn a_failed_model_is_exit_code_1() {
 }
 
 #[test]
+fn a_failed_command_is_exit_code_1_and_its_reason_is_no_data() {
+    let runtime = Runtime::new();
+    for (prompt, told) in [
+        ("/call no-such-tool {}", "error: Error [not-found]: there is no tool `no-such-tool`\n"),
+        (
+            "/call read_file {\"path\": \"no-such-file\"}",
+            "[Read `no-such-file`]\n[failed: Error [not-found]: `no-such-file` does not exist]\nerror: Error [not-found]: `no-such-file` does not exist\n",
+        ),
+        ("/call read_file {}", "error: "),
+        ("/call read_file {path", "error: Error [invalid-args]: `{path` is not a JSON object"),
+        ("/call write_file {\"path\": \"a\", \"content\": \"b\"}", "denied"),
+        ("/panel no-such-panel", "error: Error [panel]: "),
+        ("/tolls", "error: there is no command `/tolls`\nhint: did you mean `/tools`?\n"),
+    ] {
+        let finished = runtime.run(&["run", prompt]);
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""), "{prompt}: {finished:?}");
+        assert!(finished.stderr.contains(told), "{prompt}: {}", finished.stderr);
+        let json = runtime.run(&["run", "--json", prompt]);
+        assert_eq!(json.code, Some(1), "{prompt}: {json:?}");
+        assert!(json.stdout.contains("\"end\":{\"failed\":"), "{prompt}: {}", json.stdout);
+    }
+    for prompt in ["/tools", "/call list_directory {}", "/usr/bin is a path and no command"] {
+        let finished = runtime.run(&["run", prompt]);
+        assert_eq!((finished.code, finished.stdout.is_empty()), (Some(0), false), "{prompt}: {finished:?}");
+    }
+    let help = runtime.run(&["run", "--help"]).stdout;
+    assert!(help.contains("1  it has not, or the slash command or the `/call` failed"), "{help}");
+}
+
+#[test]
 fn broken_configuration_names_the_key_and_the_place() {
     for (text, code, named) in [
         ("modell = \"none\"\n", 2, "modell"),

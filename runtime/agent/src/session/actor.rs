@@ -115,33 +115,48 @@ async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken
     let local = !matches!(typed, Typed::Prompt);
     outbox.emit(SessionEvent::UserMessage { id: outbox.next_message(), parts, local });
     let outcome = match typed {
-        Typed::Prompt => shared.turns.answer(&cancel).await,
+        Typed::Prompt => shared.turns.answer(&cancel).await.map(Answered::Well),
         Typed::Command(command, arguments) => tokio::select! {
             biased;
-            () = cancel.cancelled() => Ok(StopReason::Cancelled),
+            () = cancel.cancelled() => Ok(Answered::Well(StopReason::Cancelled)),
             reply = command.run(arguments, cancel.child_token()) => match reply {
                 Ok(reply) => follow(&shared, reply, &cancel).await,
-                Err(error) => Ok(say(&shared, format!("error: {error}"))),
+                Err(error) => Ok(fail(&shared, error.to_string())),
             },
         },
-        Typed::Unknown(name, near) => Ok(say(&shared, unknown(name, &near))),
+        Typed::Unknown(name, near) => Ok(fail(&shared, unknown(name, &near))),
     };
     if let Some(title) = title {
         outbox.emit(SessionEvent::Title { title });
     }
     shared.show_stale_panels();
     let end = match &outcome {
-        Ok(stop) => TurnEnd::Stopped(*stop),
+        Ok(Answered::Well(stop)) => TurnEnd::Stopped(*stop),
+        Ok(Answered::Badly(reason)) => TurnEnd::Failed(reason.clone()),
         Err(error) => TurnEnd::Failed(error.to_string()),
     };
     outbox.emit(SessionEvent::TurnEnded { end });
     outbox.flush().await?;
-    outcome
+    outcome.map(|answered| match answered {
+        Answered::Well(stop) => stop,
+        // The person has read why, and types the next prompt.
+        Answered::Badly(_) => StopReason::EndTurn,
+    })
 }
 
-async fn follow(shared: &Shared, reply: CommandReply, cancel: &CancellationToken) -> Result<StopReason, TurnError> {
+/// How a prompt ended that was answered.
+enum Answered {
+    Well(StopReason),
+    /// What a command was to do was not done; the reason was said.
+    Badly(String),
+}
+
+async fn follow(shared: &Shared, reply: CommandReply, cancel: &CancellationToken) -> Result<Answered, TurnError> {
     match reply {
-        CommandReply::Text(text) => Ok(say(shared, text)),
+        CommandReply::Text(text) => {
+            say(shared, text);
+            Ok(Answered::Well(StopReason::EndTurn))
+        }
         CommandReply::Prompt { text, prompt } => {
             if !text.is_empty() {
                 say(shared, text);
@@ -149,20 +164,27 @@ async fn follow(shared: &Shared, reply: CommandReply, cancel: &CancellationToken
             let outbox = &shared.turns.outbox;
             let parts = vec![Part::Text { text: prompt }];
             outbox.emit(SessionEvent::UserMessage { id: outbox.next_message(), parts, local: false });
-            shared.turns.answer(cancel).await
+            shared.turns.answer(cancel).await.map(Answered::Well)
         }
         CommandReply::Call { tool, arguments } => match shared.turns.call_for_person(&tool, arguments, cancel).await? {
-            _ if cancel.is_cancelled() => Ok(StopReason::Cancelled),
-            Ok(outcome) => Ok(say(shared, outcome.for_model())),
-            Err(error) => Ok(say(shared, format!("error: {error}"))),
+            _ if cancel.is_cancelled() => Ok(Answered::Well(StopReason::Cancelled)),
+            Ok(outcome) => {
+                say(shared, outcome.for_model());
+                Ok(Answered::Well(StopReason::EndTurn))
+            }
+            Err(error) => Ok(fail(shared, error.to_string())),
         },
     }
 }
 
-fn say(shared: &Shared, text: String) -> StopReason {
+fn say(shared: &Shared, text: String) {
     let outbox = &shared.turns.outbox;
     outbox.emit(SessionEvent::AgentText { id: outbox.next_message(), text, local: true });
-    StopReason::EndTurn
+}
+
+fn fail(shared: &Shared, reason: String) -> Answered {
+    say(shared, format!("error: {reason}"));
+    Answered::Badly(reason)
 }
 
 fn unknown(name: &str, near: &[&str]) -> String {
@@ -170,7 +192,7 @@ fn unknown(name: &str, near: &[&str]) -> String {
         [] => "type `/help` for the commands that there are".to_owned(),
         near => format!("did you mean `/{}`?", near.join("`, `/")),
     };
-    format!("error: there is no command `/{name}`\nhint: {hint}")
+    format!("there is no command `/{name}`\nhint: {hint}")
 }
 
 /// The first line of the first text, cut to what fits a list.

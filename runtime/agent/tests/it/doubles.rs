@@ -367,7 +367,9 @@ pub fn script(events: &[SessionEvent]) -> String {
             }
             SessionEvent::Title { title } => format!("title: {title}"),
             SessionEvent::TurnEnded { end: TurnEnd::Stopped(stop) } => format!("end: {stop:?}"),
-            SessionEvent::TurnEnded { end: TurnEnd::Failed(reason) } => format!("failed: {reason}"),
+            SessionEvent::TurnEnded { end: TurnEnd::Failed(reason) } => {
+                format!("failed: {}", reason.replace('\n', " | "))
+            }
             other => format!("{other:?}"),
         };
         script.push_str(&line);

@@ -127,30 +127,30 @@ async fn commands_work_without_a_model() {
         call-2 shows diff of /p/out: new
         call-2 failed Error [denied]: denied: write `out`: it needs a person's approval and there is nobody to ask (allow it beforehand, such as with `--allow`, or run in an editor)
         msg-8 agent (local): error: Error [denied]: denied: write `out`: it needs a person's approval and there is nobody to ask (allow it beforehand, such as with `--allow`, or run in an editor)
-        end: EndTurn
+        failed: Error [denied]: denied: write `out`: it needs a person's approval and there is nobody to ask (allow it beforehand, such as with `--allow`, or run in an editor)
         msg-9 user (local): /call lok {}
         msg-10 agent (local): error: Error [not-found]: there is no tool `lok`; did you mean `look`?
-        end: EndTurn
+        failed: Error [not-found]: there is no tool `lok`; did you mean `look`?
         msg-11 user (local): /call look {oops
         msg-12 agent (local): error: Error [invalid-args]: `{oops` is not a JSON object: key must be a string at line 1 column 2
-        end: EndTurn
+        failed: Error [invalid-args]: `{oops` is not a JSON object: key must be a string at line 1 column 2
         msg-13 user (local): /call look {"n": "x"}
         msg-14 call-3 look (local) pending: look
         call-3 failed Error [invalid-args]: /n: "x" is not of type "integer"
         msg-15 agent (local): error: Error [invalid-args]: /n: "x" is not of type "integer"
-        end: EndTurn
+        failed: Error [invalid-args]: /n: "x" is not of type "integer"
         msg-16 user (local): /call
         msg-17 agent (local): error: Error [invalid-args]: no tool was named: type `/call TOOL {json}`, or `/tools` for the tools
-        end: EndTurn
+        failed: Error [invalid-args]: no tool was named: type `/call TOOL {json}`, or `/tools` for the tools
         msg-18 user (local): /cal look
         msg-19 agent (local): error: there is no command `/cal` | hint: did you mean `/call`?
-        end: EndTurn
+        failed: there is no command `/cal` | hint: did you mean `/call`?
         msg-20 user (local): /panel
         msg-21 agent (local): There are no panels.
         end: EndTurn
         msg-22 user (local): /panel nope
         msg-23 agent (local): error: Error [panel]: unknown panel `nope` (there are: )
-        end: EndTurn
+        failed: Error [panel]: unknown panel `nope` (there are: )
     "#]]
     .assert_eq(&script(&stage.screen.shown()));
     assert!(stage.model.requests.lock().unwrap().is_empty());

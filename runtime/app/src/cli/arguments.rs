@@ -17,6 +17,14 @@ Environment:
   ACP_RUNTIME_CONFIG, ACP_RUNTIME_MODEL, ACP_RUNTIME_MODE, ACP_RUNTIME_LOG  stand in for the options
   ACP_RUNTIME_HOME                                                          one folder for all files";
 
+const AFTER_RUN: &str = "\
+Answers go to stdout; what is done, and errors, go to stderr.
+
+Exit code:
+  0  the turn has ended well
+  1  it has not, or the slash command or the `/call` failed
+  2  the arguments or the configuration make no sense";
+
 /// An ACP agent whose tools, commands and panels are sandboxed WASM components
 #[derive(Debug, Parser)]
 #[command(name = "acp-runtime", version, after_help = AFTER_HELP)]
@@ -65,6 +73,7 @@ pub(super) enum Command {
     /// Be an ACP agent on stdin and stdout: what an editor starts
     Acp,
     /// Answer one prompt and exit
+    #[command(after_help = AFTER_RUN)]
     Run(RunArguments),
     /// See the sessions that were kept
     #[command(subcommand)]

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Stderr, Stdout, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use acp_runtime_agent::capability::{EffectPattern, Roots};
-use acp_runtime_agent::event::SessionEvent;
+use acp_runtime_agent::event::{SessionEvent, TurnEnd};
 use acp_runtime_agent::gate::{Approval, Approver, Ask};
 use acp_runtime_agent::session::{Audience, Face};
 use acp_runtime_agent::transcript::SessionId;
@@ -65,6 +65,8 @@ pub(super) struct Screen {
 struct View {
     form: Form,
     failure: Option<io::Error>,
+    /// Whether the turn has ended without what was asked for.
+    failed: bool,
 }
 
 enum Form {
@@ -79,7 +81,7 @@ impl Screen {
         } else {
             Form::Text(Transcript::new(io::stdout(), io::stderr(), io::stdout().is_terminal()))
         };
-        Self { view: Mutex::new(View { form, failure: None }), closed: Notify::new() }
+        Self { view: Mutex::new(View { form, failure: None, failed: false }), closed: Notify::new() }
     }
 
     /// Waits until nothing more can be shown.
@@ -87,21 +89,23 @@ impl Screen {
         self.closed.notified().await;
     }
 
-    /// Ends the output; gives back what kept it from being shown.
-    pub(super) fn finish(&self) -> io::Result<()> {
+    /// Ends the output, and says whether what was asked for was done; gives back what kept it from being shown.
+    pub(super) fn finish(&self) -> io::Result<bool> {
         let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
         match view.failure.take() {
-            Some(error) => Err(error),
+            Some(error) => return Err(error),
             None => match &mut view.form {
-                Form::Text(transcript) => transcript.finish(),
-                Form::Json(out) => out.flush(),
+                Form::Text(transcript) => transcript.finish()?,
+                Form::Json(out) => out.flush()?,
             },
         }
+        Ok(!view.failed)
     }
 }
 
 impl View {
     fn show(&mut self, event: &SessionEvent) -> io::Result<()> {
+        self.failed |= matches!(event, SessionEvent::TurnEnded { end: TurnEnd::Failed(_) });
         match &mut self.form {
             Form::Text(transcript) => transcript.show(event),
             Form::Json(out) => print_json(out, event),

@@ -1,4 +1,6 @@
-//! `acp-runtime run`: one prompt without a person.
+//! `acp-runtime run`: one prompt without a person. The exit code says whether what was asked for was done: a slash
+//! command or a `/call` that failed counts, and so does a turn that did not end well; a tool that the model called and
+//! that failed does not, since the model went on from there.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -40,9 +42,11 @@ pub(super) async fn command(factory: Arc<dyn SessionFactory>, arguments: RunArgu
         }
     };
     session.close().await;
-    screen.finish()?;
+    let done = screen.finish()?;
     match outcome? {
-        StopReason::EndTurn => Ok(ExitCode::SUCCESS),
+        StopReason::EndTurn if done => Ok(ExitCode::SUCCESS),
+        // Why, was told already.
+        StopReason::EndTurn => Ok(ExitCode::from(FAILED)),
         StopReason::MaxTokens => Err(stopped("the answer reached the model's limit of tokens")),
         StopReason::MaxTurnRequests => {
             Err(stopped("it reached `limits.model_requests`").hint("raise it in the configuration, or split the task"))

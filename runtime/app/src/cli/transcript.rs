@@ -16,12 +16,14 @@ pub(super) struct Transcript<O, S> {
     whole: bool,
     message: Option<MessageId>,
     in_line: bool,
+    /// What the runtime itself said last: an answer, unless it turns out to be why a command failed.
+    held: Option<(MessageId, String)>,
 }
 
 impl<O: Write, S: Write> Transcript<O, S> {
     /// The answers, as they come.
     pub(super) fn new(said: O, done: S, terminal: bool) -> Self {
-        Self { said, done, terminal, whole: false, message: None, in_line: false }
+        Self { said, done, terminal, whole: false, message: None, in_line: false, held: None }
     }
 
     /// A whole session.
@@ -33,12 +35,18 @@ impl<O: Write, S: Write> Transcript<O, S> {
     pub(super) fn show(&mut self, event: &SessionEvent) -> io::Result<()> {
         match event {
             SessionEvent::UserMessage { parts, .. } if self.whole => self.prompt(parts),
+            SessionEvent::AgentText { id, text, local: true } if !self.whole => {
+                self.finish()?;
+                self.held = Some((id.clone(), text.clone()));
+                Ok(())
+            }
             SessionEvent::AgentText { id, text, .. } => self.answer(id, text),
             SessionEvent::ToolCallStarted { title, .. } => self.note("", title),
             SessionEvent::ToolCallUpdated(update) => self.tool(update),
             SessionEvent::Notice(notice) => self.note(&format!("{}: ", notice.severity.as_str()), &notice.title),
             SessionEvent::TurnEnded { end: TurnEnd::Failed(reason) } if self.whole => self.note("failed: ", reason),
-            SessionEvent::TurnEnded { .. } => self.finish(),
+            SessionEvent::TurnEnded { end: TurnEnd::Failed(_) } => self.fail(),
+            SessionEvent::TurnEnded { end: TurnEnd::Stopped(_) } => self.finish(),
             SessionEvent::UserMessage { .. }
             | SessionEvent::AgentThought { .. }
             | SessionEvent::Plan { .. }
@@ -52,6 +60,9 @@ impl<O: Write, S: Write> Transcript<O, S> {
 
     /// Ends the last line.
     pub(super) fn finish(&mut self) -> io::Result<()> {
+        if let Some((id, text)) = self.held.take() {
+            self.answer(&id, &text)?;
+        }
         if std::mem::take(&mut self.in_line) {
             self.said.write_all(b"\n")?;
         }
@@ -87,6 +98,14 @@ impl<O: Write, S: Write> Transcript<O, S> {
         }
         self.said.write_all(plain(text, self.terminal).as_bytes())?;
         self.said.flush()
+    }
+
+    /// Why a command failed is no data.
+    fn fail(&mut self) -> io::Result<()> {
+        if let Some((_, text)) = self.held.take() {
+            let _ = writeln!(self.done, "{}", plain(text.trim_end(), true));
+        }
+        self.finish()
     }
 
     fn tool(&mut self, update: &ToolCallUpdate) -> io::Result<()> {
@@ -168,6 +187,31 @@ mod tests {
             String::from_utf8(done).unwrap(),
             "[Search `a`[2J]\n[failed: Error [denied]: no]\n[warning: `linter` does not answer]\n"
         );
+    }
+
+    #[test]
+    fn what_the_runtime_says_is_an_answer_unless_a_command_failed() {
+        let local = |id: &str, said: &str| SessionEvent::AgentText {
+            id: MessageId::new(id),
+            text: said.to_owned(),
+            local: true,
+        };
+        let shown = |events: &[SessionEvent]| {
+            let (mut said, mut done) = (Vec::new(), Vec::new());
+            let mut transcript = Transcript::new(&mut said, &mut done, false);
+            events.iter().for_each(|event| transcript.show(event).unwrap());
+            [said, done].map(|bytes| String::from_utf8(bytes).unwrap())
+        };
+        let well = SessionEvent::TurnEnded { end: TurnEnd::Stopped(StopReason::EndTurn) };
+        let badly = SessionEvent::TurnEnded { end: TurnEnd::Failed("no".into()) };
+        let title = SessionEvent::Title { title: "T".into() };
+        assert_eq!(shown(&[local("m1", "Yes"), title.clone(), well.clone()]), ["Yes\n", ""]);
+        assert_eq!(
+            shown(&[local("m1", "error: no\x1b[2J\nhint: yes"), title, badly.clone()]),
+            ["", "error: no[2J\nhint: yes\n"]
+        );
+        assert_eq!(shown(&[local("m1", "First"), text("m2", "then"), badly]), ["First\nthen\n", ""]);
+        assert_eq!(shown(&[local("m1", "First"), call(), text("m2", "then"), well]).first().unwrap(), "First\nthen\n");
     }
 
     #[test]
