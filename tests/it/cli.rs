@@ -1,5 +1,8 @@
 //! The command line as people and scripts see it: exit code, stdout, stderr.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+
 use acp_runtime_tests::{Finished, Runtime};
 use expect_test::{Expect, expect};
 
@@ -120,6 +123,46 @@ fn a_failed_command_is_exit_code_1_and_its_reason_is_no_data() {
     }
     let help = runtime.run(&["run", "--help"]).stdout;
     assert!(help.contains("1  it has not, or the slash command or the `/call` failed"), "{help}");
+}
+
+/// A provider that gives its one client this answer, whatever it asks; its address.
+fn provider(status: &'static str, body: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("a client");
+        let mut request = BufReader::new(&mut client);
+        let (mut line, mut length) = (String::new(), 0);
+        while request.read_line(&mut line).expect("a request") > 2 {
+            let header = line.to_ascii_lowercase();
+            length = header.strip_prefix("content-length: ").map_or(length, |size| size.trim().parse().unwrap());
+            line.clear();
+        }
+        request.read_exact(&mut vec![0; length]).expect("the whole request");
+        let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n", body.len());
+        client.write_all(format!("{head}connection: close\r\n\r\n{body}").as_bytes()).expect("it listens");
+    });
+    address
+}
+
+#[test]
+fn a_key_in_a_provider_s_error_is_not_told() {
+    const BODY: &str = r#"{"error":{"message":"Incorrect API key provided: sk-secret-7","code":"invalid_api_key"}}"#;
+    for wire in ["openai-chat", "openai-responses", "anthropic", "gemini", "ollama"] {
+        for (status, log) in [("401 Unauthorized", "warn"), ("400 Bad Request", "warn"), ("401 Unauthorized", "trace")]
+        {
+            let runtime = Runtime::new().config(&format!(
+                "[providers.lab]\nwire = \"{wire}\"\nbase_url = \"http://{}/\"\napi_key = \"sk-secret-7\"\n\
+                 model = \"m\"\nretries = {{ attempts = 1 }}\n",
+                provider(status, BODY)
+            ));
+            let finished = runtime.run(&["run", "--log-level", log, "Hi"]);
+            assert_eq!(finished.code, Some(1), "{wire}: {finished:?}");
+            assert!(finished.stderr.contains("error: `lab` does not accept"), "{wire}: {}", finished.stderr);
+            let told = format!("{}{}", finished.stdout, finished.stderr);
+            assert!(!told.contains("sk-secret-7"), "{wire} {status} {log}: {told}");
+        }
+    }
 }
 
 #[test]

@@ -226,7 +226,8 @@ impl LimitSettings {
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogSettings {
-    /// `off`, `error`, `warn`, `info`, `debug` or `trace`, or `target=level` pairs between commas.
+    /// `off`, `error`, `warn`, `info`, `debug` or `trace`, or `target=level` pairs between commas. Libraries that write
+    /// down what is sent to a provider, keys included, are only heard by name: `genai=debug`.
     pub level: Written<LogFilter>,
     /// Where to log, instead of the standard error stream. Relative to this file.
     pub file: Option<PathBuf>,
