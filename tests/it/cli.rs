@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 
+use acp_runtime_tests::runtime::build_folder;
 use acp_runtime_tests::{Finished, Runtime};
 use expect_test::{Expect, expect};
 
@@ -198,6 +199,54 @@ fn a_broken_plugin_is_refused_with_a_reason() {
         assert!(finished.stderr.contains("error: ") && finished.stderr.contains("hint: "), "{}", finished.stderr);
         assert!(finished.stderr.contains(plugin), "{}", finished.stderr);
     }
+}
+
+/// A package that was built, of a bundled plugin.
+fn bundled(name: &str) -> String {
+    build_folder().join(format!("plugins/{name}.wasm")).display().to_string()
+}
+
+#[test]
+fn a_plugin_that_would_never_be_loaded_is_not_installed() {
+    let runtime = Runtime::new();
+    let tasks = bundled("tasks");
+    let outcome = |runtime: &Runtime, arguments: &[&str]| outcome(runtime, arguments).replace(&tasks, "TASKS");
+    expect![[r"
+        exit 1
+        --- stdout
+        --- stderr
+        error: `aar:tasks` comes with this program (`TASKS`), and an installed one would never be loaded beside it
+        hint: set `plugins.bundled = false` to do without all bundled plugins, then install it
+    "]]
+    .assert_eq(&outcome(&runtime, &["plugin", "install", "--yes", &tasks]));
+    expect![[r#"
+        exit 1
+        --- stdout
+        --- stderr
+        error: `aar:tasks` is not installed, it is bundled (`TASKS`)
+        hint: leave it out with `plugins.disabled = ["aar:tasks"]`, or set `plugins.bundled = false` to do without all bundled plugins
+    "#]]
+    .assert_eq(&outcome(&runtime, &["plugin", "remove", "aar:tasks"]));
+
+    let named = Runtime::new().config(&format!("[plugins]\nbundled = false\npaths = [\"{tasks}\"]\n"));
+    let refused = outcome(&named, &["plugin", "install", "--yes", &tasks]);
+    assert!(refused.contains("error: `aar:tasks` is named in `plugins.paths` (`TASKS`)"), "{refused}");
+
+    let alone = Runtime::new().config("[plugins]\nbundled = false\n").file("other.toml", "");
+    let installed = outcome(&alone, &["plugin", "install", "--yes", &tasks]);
+    assert!(installed.starts_with("exit 0\n--- stdout\ninstalled aar:tasks 0.1.0"), "{installed}");
+    for (runtime, origin) in [(&runtime, "bundled"), (&named, "named"), (&alone, "installed")] {
+        let info = outcome(runtime, &["plugin", "info", "aar:tasks"]);
+        assert!(info.contains(&format!("aar:tasks 0.1.0 ({origin})\n")) && info.contains("\nfrom: TASKS\n"), "{info}");
+        let list = outcome(runtime, &["plugin", "list", "--json"]);
+        let told = format!("\"origin\":\"{origin}\",");
+        assert!(list.contains(&told) && list.contains("\"source\":\"TASKS\""), "{list}");
+        assert!(outcome(runtime, &["plugin", "list"]).contains(&format!("aar:tasks  0.1.0  {origin}  ")));
+    }
+    let list = outcome(&alone, &["--config", "other.toml", "plugin", "list"]);
+    let left_out = "warning: plugin `aar:tasks`: the bundled one at `TASKS` is there already, so the installed one from \
+                    `TASKS` is left out";
+    assert!(list.contains(left_out) && list.contains("aar:tasks  0.1.0  bundled"), "{list}");
 }
 
 #[test]

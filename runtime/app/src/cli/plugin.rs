@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::arguments::PluginCommand;
 use super::failure::Failure;
-use crate::compose::{KnownPlugin, Runtime};
+use crate::compose::{KnownPlugin, Origin, Runtime};
 
 pub(super) async fn command(
     runtime: Arc<Runtime>,
@@ -39,6 +39,7 @@ fn list(runtime: &Runtime, disabled: &[PluginId], json: bool) -> Result<(), Fail
         if json {
             let mut line = as_json(manifest);
             line["origin"] = known.origin.as_str().into();
+            line["source"] = known.source.as_str().into();
             line["enabled"] = enabled.into();
             writeln!(out, "{line}")?;
         } else {
@@ -55,12 +56,13 @@ fn list(runtime: &Runtime, disabled: &[PluginId], json: bool) -> Result<(), Fail
 fn info(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), Failure> {
     let shelf = runtime.shelf();
     match shelf.plugins().iter().find(|known| known.plugin.id().as_str() == plugin) {
-        Some(KnownPlugin { plugin, grants, origin }) => {
+        Some(KnownPlugin { plugin, grants, origin, source }) => {
             let granted: Vec<String> = grants.granted.iter().map(ToString::to_string).collect();
-            describe(plugin.manifest(), &format!("({})", origin.as_str()), Some(&granted), json)
+            describe(plugin.manifest(), &Whence { origin: origin.as_str(), source }, Some(&granted), json)
         }
         None if Path::new(plugin).exists() => {
-            describe(Package::read(plugin)?.manifest(), "(not installed)", None, json)
+            let whence = Whence { origin: "not installed", source: plugin };
+            describe(Package::read(plugin)?.manifest(), &whence, None, json)
         }
         None => Err(unknown(runtime, plugin)),
     }
@@ -75,11 +77,19 @@ fn unknown(runtime: &Runtime, plugin: &str) -> Failure {
     Failure::usage(format!("there is no plugin `{plugin}`")).hint(hint)
 }
 
+/// Where a plugin comes from.
+struct Whence<'a> {
+    origin: &'a str,
+    source: &'a str,
+}
+
 /// What a plugin offers and asks for. `granted` are lines of its ceiling, where that was decided.
-fn describe(manifest: &Manifest, state: &str, granted: Option<&[String]>, json: bool) -> Result<(), Failure> {
+fn describe(manifest: &Manifest, whence: &Whence<'_>, granted: Option<&[String]>, json: bool) -> Result<(), Failure> {
     let mut out = io::stdout();
     if json {
         let mut object = as_json(manifest);
+        object["origin"] = whence.origin.into();
+        object["source"] = whence.source.into();
         object["license"] = manifest.about.license.as_str().into();
         object["tools"] = serde_json::to_value(&manifest.inventory.tools)?;
         object["capabilities"] = manifest
@@ -95,7 +105,9 @@ fn describe(manifest: &Manifest, state: &str, granted: Option<&[String]>, json: 
         return Ok(());
     }
     let (about, offers) = (&manifest.about, &manifest.inventory);
-    writeln!(out, "{} {} {state}\n{}: {}", manifest.id, manifest.version, about.title, about.description)?;
+    writeln!(out, "{} {} ({})", manifest.id, manifest.version, whence.origin)?;
+    writeln!(out, "{}: {}", about.title, about.description)?;
+    writeln!(out, "from: {}", whence.source)?;
     writeln!(out, "license: {}", about.license)?;
     for tool in &offers.tools {
         writeln!(out, "tool {}: {}", tool.name, tool.description.lines().next().unwrap_or_default())?;
@@ -134,6 +146,7 @@ fn as_json(manifest: &Manifest) -> Value {
 async fn install(runtime: &Runtime, source: &Path, yes: bool, json: bool) -> Result<(), Failure> {
     let candidate = Candidate::check(runtime.shelf().host(), source).await?;
     let id = candidate.manifest().id.clone();
+    refuse_in_vain(runtime, &id)?;
     let granted = consent(candidate.manifest(), yes)?;
     let from = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
     let installed = candidate.install(runtime.shelf().installed(), &granted, &from.display().to_string())?;
@@ -150,6 +163,27 @@ async fn install(runtime: &Runtime, source: &Path, yes: bool, json: bool) -> Res
         writeln!(out, "installed {id} {} ({})", installed.version, installed.digest)?;
     }
     Ok(())
+}
+
+/// Refuses to install what would never be loaded.
+fn refuse_in_vain(runtime: &Runtime, id: &PluginId) -> Result<(), Failure> {
+    let Some(KnownPlugin { origin, source, .. }) = runtime.shelf().fixed(id) else { return Ok(()) };
+    let what = match origin {
+        Origin::Bundled => "comes with this program",
+        Origin::Named => "is named in `plugins.paths`",
+        Origin::Installed => return Ok(()),
+    };
+    Err(Failure::new(format!("`{id}` {what} (`{source}`), and an installed one would never be loaded beside it"))
+        .hint(format!("{}, then install it", without(*origin))))
+}
+
+/// How to do without a plugin that was not installed.
+fn without(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Bundled => "set `plugins.bundled = false` to do without all bundled plugins",
+        Origin::Named => "take it out of `plugins.paths`",
+        Origin::Installed => "remove it with `acp-runtime plugin remove`",
+    }
 }
 
 /// What the person grants of the plugin's ceiling. Nothing where nobody can be asked.
@@ -182,7 +216,13 @@ fn consent(manifest: &Manifest, yes: bool) -> Result<Vec<Grant>, Failure> {
 
 fn remove(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), Failure> {
     let id = PluginId::new(plugin).map_err(|error| Failure::usage(error.to_string()).hint("such as `aar:notes`"))?;
-    let removed = runtime.shelf().installed().remove(&id)?;
+    let removed = match (runtime.shelf().installed().remove(&id), runtime.shelf().fixed(&id)) {
+        (Err(error @ StoreError::NotInstalled { .. }), Some(KnownPlugin { origin, source, .. })) => {
+            return Err(Failure::new(format!("{error}, it is {} (`{source}`)", origin.as_str()))
+                .hint(format!("leave it out with `plugins.disabled = [\"{id}\"]`, or {}", without(*origin))));
+        }
+        (removed, _) => removed?,
+    };
     let mut out = io::stdout();
     if json {
         writeln!(out, "{}", json!({ "id": id, "version": removed.version, "digest": removed.digest }))?;

@@ -40,6 +40,8 @@ pub struct KnownPlugin {
     pub plugin: Arc<Plugin>,
     /// Where it is from.
     pub origin: Origin,
+    /// Its file; of an installed one what it was installed from.
+    pub source: String,
     /// What it may do.
     pub grants: GrantSet,
 }
@@ -87,6 +89,11 @@ impl Shelf {
         &self.contents().problems
     }
 
+    /// The plugin of that id that is there without being installed: an installed one would not be loaded beside it.
+    pub fn fixed(&self, id: &PluginId) -> Option<&KnownPlugin> {
+        self.plugins().iter().find(|known| known.plugin.id() == id && known.origin != Origin::Installed)
+    }
+
     /// All but the disabled ones.
     pub fn enabled(&self, disabled: &[PluginId]) -> Vec<KnownPlugin> {
         self.plugins().iter().filter(|known| !disabled.contains(known.plugin.id())).cloned().collect()
@@ -122,7 +129,9 @@ impl Shelf {
                     match self.installed.package(&installed) {
                         Ok(package) => {
                             let grants = installed.grants(package.manifest());
-                            contents.take(self.host.load(package), Origin::Installed, grants);
+                            let (plugin, origin, source) =
+                                (self.host.load(package), Origin::Installed, installed.source);
+                            contents.take(KnownPlugin { plugin, origin, source, grants });
                         }
                         Err(error) => contents.problems.push(format!("plugin `{id}`: {error} ({})", error.hint())),
                     }
@@ -153,20 +162,23 @@ impl Contents {
                     Origin::Named | Origin::Installed => (Tier::Installed, Some(Vec::new())),
                 };
                 let grants = package.manifest().grants(tier, granted);
-                self.take(host.load(package), origin, grants);
+                let source = file.display().to_string();
+                self.take(KnownPlugin { plugin: host.load(package), origin, source, grants });
             }
             Err(error) => self.problems.push(format!("{error} ({})", error.hint())),
         }
     }
 
-    fn take(&mut self, plugin: Arc<Plugin>, origin: Origin, grants: GrantSet) {
-        match self.plugins.iter().find(|known| known.plugin.id() == plugin.id()) {
-            None => self.plugins.push(KnownPlugin { plugin, origin, grants }),
+    fn take(&mut self, plugin: KnownPlugin) {
+        let id = plugin.plugin.id();
+        match self.plugins.iter().find(|known| known.plugin.id() == id) {
+            None => self.plugins.push(plugin),
             Some(known) => self.problems.push(format!(
-                "plugin `{}`: a {} one of that id is there already, so the {} one is left out",
-                plugin.id(),
+                "plugin `{id}`: the {} one at `{}` is there already, so the {} one from `{}` is left out",
                 known.origin.as_str(),
-                origin.as_str()
+                known.source,
+                plugin.origin.as_str(),
+                plugin.source
             )),
         }
     }
