@@ -12,6 +12,7 @@ mod cli;
 mod crash;
 mod exit;
 mod foreign;
+mod hostile_guests;
 mod hostile_wire;
 mod models;
 mod panels;

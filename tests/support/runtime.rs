@@ -95,6 +95,11 @@ impl Runtime {
         self.place.path().join("project")
     }
 
+    /// A path beside the project, which is nobody's to reach.
+    pub fn outside(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
     /// A file of the project.
     pub fn read(&self, path: &str) -> String {
         fs::read_to_string(self.project().join(path)).unwrap_or_else(|error| panic!("`{path}` is not there: {error}"))

@@ -25,7 +25,8 @@ usage: cargo xtask COMMAND
   demo      build everything and play a session in the terminal
   test      build everything and run the tests; with --slow only the slow ones, with --require-all (or with CI in the
             environment) what cannot be set up is an error and not skipped
-  plugins   build every plugin in plugins/ and put it beside the release binary
+  plugins   build every plugin in plugins/ and put it beside the release binary; the hostile guests of the
+            tests too
   bench     build everything and print what it costs
 ";
 

@@ -1,4 +1,5 @@
-//! `cargo xtask plugins`: from `plugins/*` to packages beside the release binary, where the host finds them.
+//! `cargo xtask plugins`: from `plugins/*` to packages beside the release binary, where the host finds them, and from
+//! `tests/guests/*` to packages in `guests`, where it does not.
 #![expect(clippy::disallowed_methods, reason = "writes packages into the target folder")]
 
 use std::fs;
@@ -10,18 +11,22 @@ use crate::process::{program, run, say};
 use crate::toolchain::{TARGET, wasm_cargo};
 use crate::workspace::{PluginPackage, Workspace};
 
-/// Builds every plugin and answers the packages. What is up to date is left as it is.
+/// Builds every plugin and every hostile guest, and answers the plugins' packages. What is up to date is left as it is.
 pub(crate) fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
     let host = workspace.build_host()?;
     let mut cargo = wasm_cargo(workspace)?;
     cargo.args(["build", "--profile", "plugin", "--target", TARGET]);
-    for plugin in &workspace.plugins {
+    for plugin in workspace.plugins.iter().chain(&workspace.guests) {
         cargo.args(["--package", &plugin.name]);
     }
     run(&mut cargo)?;
-    let packages = workspace.target.join("release/plugins");
-    fs::create_dir_all(&packages)?;
-    workspace.plugins.iter().map(|plugin| pack(workspace, plugin, &host, &packages)).collect()
+    let pack_all = |plugins: &[PluginPackage], folder: &str| -> Result<Vec<PathBuf>> {
+        let packages = workspace.target.join("release").join(folder);
+        fs::create_dir_all(&packages)?;
+        plugins.iter().map(|plugin| pack(workspace, plugin, &host, &packages)).collect()
+    };
+    pack_all(&workspace.guests, "guests")?;
+    pack_all(&workspace.plugins, "plugins")
 }
 
 /// Lets the host write the manifest into the component.

@@ -14,11 +14,14 @@ pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     /// Where cargo builds.
     pub(crate) target: PathBuf,
-    /// The packages in `plugins/`.
+    /// The packages in `plugins/`, which come with the program.
     pub(crate) plugins: Vec<PluginPackage>,
+    /// The packages in `tests/guests/`, which only tests run.
+    pub(crate) guests: Vec<PluginPackage>,
 }
 
-/// A package in `plugins/`.
+/// A package that is built for WebAssembly.
+#[derive(Clone)]
 pub(crate) struct PluginPackage {
     /// The package's name; the folder has the same.
     pub(crate) name: String,
@@ -37,9 +40,10 @@ impl Workspace {
             return Err("`cargo metadata` does not say where the workspace is".into());
         };
         let packages = metadata.get("packages").and_then(Value::as_array).into_iter().flatten();
-        let mut plugins: Vec<_> = packages.filter_map(|package| plugin(&root, package)).collect();
-        plugins.sort_by(|left, right| left.name.cmp(&right.name));
-        Ok(Self { root, target, plugins })
+        let packages: Vec<_> = packages.filter_map(package).collect();
+        let (plugins, guests) =
+            (inside(&root.join("plugins"), &packages), inside(&root.join("tests/guests"), &packages));
+        Ok(Self { root, target, plugins, guests })
     }
 
     /// Builds the host and answers its binary. Everything is built with it, since cargo unites the features of what is
@@ -61,8 +65,16 @@ pub(crate) fn cargo() -> Command {
     program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-fn plugin(root: &Path, package: &Value) -> Option<PluginPackage> {
+fn package(package: &Value) -> Option<PluginPackage> {
     let name = package.get("name")?.as_str()?.to_owned();
     let folder = Path::new(package.get("manifest_path")?.as_str()?).parent()?.to_owned();
-    (folder.parent()? == root.join("plugins")).then_some(PluginPackage { name, folder })
+    Some(PluginPackage { name, folder })
+}
+
+/// The packages whose folders are in `place`, by name.
+fn inside(place: &Path, packages: &[PluginPackage]) -> Vec<PluginPackage> {
+    let mut inside: Vec<_> =
+        packages.iter().filter(|package| package.folder.parent() == Some(place)).cloned().collect();
+    inside.sort_by(|left, right| left.name.cmp(&right.name));
+    inside
 }

@@ -1,0 +1,128 @@
+//! `hostile`: a plugin that tries whatever a plugin must not be able to do, with the means of an ordinary Rust program.
+//!
+//! `files` tries to reach what it was not given, `world` looks for a process, a network and a machine around it,
+//! `greed` wants more than there is. Each attempt answers how it went; `tests/it/hostile_guests.rs` knows how each must
+//! go. The panel cannot be drawn.
+
+mod files;
+mod greed;
+mod world;
+
+use acp_plugin::{Call, Error, Outcome, Panel, Result, Tool, View};
+
+/// What to try.
+#[derive(Debug, Clone, Copy, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Attack {
+    /// Read a file.
+    Read,
+    /// List a folder.
+    List,
+    /// Create or replace a file.
+    Write,
+    /// Write at the end of a file.
+    Append,
+    /// Empty a file.
+    Truncate,
+    /// Make a folder.
+    MakeFolder,
+    /// Make a hard link at `to`.
+    HardLink,
+    /// Move to `to`.
+    Rename,
+    /// Remove a file.
+    Remove,
+    /// Read the environment.
+    Environment,
+    /// Read the program's arguments.
+    Arguments,
+    /// Read the standard input.
+    Stdin,
+    /// Connect to the address in `to`.
+    Connect,
+    /// Wait for connections.
+    Listen,
+    /// Send a datagram to the address in `to`.
+    Datagram,
+    /// Ask for the address of the host in `to`.
+    Resolve,
+    /// Start a program.
+    Spawn,
+    /// Start a thread.
+    Thread,
+    /// Fill a gigabyte of memory.
+    Memory,
+    /// Call a function from itself without end.
+    Recursion,
+    /// Write to stdout and stderr without end.
+    Output,
+    /// Panic.
+    Panic,
+}
+
+/// The arguments of `attempt`.
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+pub struct Attempt {
+    /// What to try.
+    attack: Attack,
+    /// On which file or folder.
+    #[serde(default)]
+    path: String,
+    /// Where to.
+    #[serde(default)]
+    to: String,
+}
+
+impl Tool for Attempt {
+    const NAME: &str = "attempt";
+    const DESCRIPTION: &str = "Tries what must not be possible, and says how it went.";
+
+    fn run(self, _call: &Call) -> Result<Outcome> {
+        let Self { attack, path, to } = self;
+        let went = match attack {
+            Attack::Read => files::read(&path),
+            Attack::List => files::list(&path),
+            Attack::Write => files::write(&path),
+            Attack::Append => files::append(&path),
+            Attack::Truncate => files::truncate(&path),
+            Attack::MakeFolder => files::make_folder(&path),
+            Attack::HardLink => files::hard_link(&path, &to),
+            Attack::Rename => files::rename(&path, &to),
+            Attack::Remove => files::remove(&path),
+            Attack::Environment => Ok(world::environment()),
+            Attack::Arguments => Ok(world::arguments()),
+            Attack::Stdin => world::stdin(),
+            Attack::Connect => world::connect(&to),
+            Attack::Listen => world::listen(),
+            Attack::Datagram => world::datagram(&to),
+            Attack::Resolve => world::resolve(&to),
+            Attack::Spawn => world::spawn(),
+            Attack::Thread => world::thread(),
+            Attack::Memory => Ok(greed::memory()),
+            Attack::Recursion => Ok(greed::recursion()),
+            Attack::Output => greed::output(),
+            Attack::Panic => greed::panic(),
+        };
+        Ok(Outcome::text(match went {
+            Ok(done) => format!("done: {done}"),
+            Err(error) => format!("refused: {error}"),
+        }))
+    }
+}
+
+/// A panel without a picture.
+pub struct BrokenPanel;
+
+impl Panel for BrokenPanel {
+    const NAME: &str = "broken";
+    const TITLE: &str = "Broken";
+
+    fn snapshot() -> Result<View> {
+        Err(Error::internal("there is nothing to draw"))
+    }
+}
+
+acp_plugin::export! {
+    tools: [Attempt],
+    panels: [BrokenPanel],
+}

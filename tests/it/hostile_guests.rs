@@ -1,0 +1,175 @@
+//! `tests/guests/hostile` in the real binary, granted all that it asks for: every attempt, and how it must end.
+#![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "lays out what must not be reached")]
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::symlink;
+
+use acp_runtime_tests::runtime::build_folder;
+use acp_runtime_tests::{EditorDouble, Runtime};
+use serde_json::{Value, json};
+
+/// A runtime with the guest installed. The project can be read by it, and `notes` below it written.
+fn runtime() -> Runtime {
+    let guest = build_folder().join("guests/hostile.wasm").display().to_string();
+    let runtime = Runtime::new()
+        .config("mode = \"auto\"\n[log]\nlevel = \"info\"\n")
+        .file("inside.txt", "inside")
+        .file("notes/mine.txt", "mine");
+    let installed = runtime.run(&["plugin", "install", "--yes", &guest]);
+    assert_eq!(installed.code, Some(0), "{installed:?}");
+    fs::write(runtime.outside("secret"), "the secret").unwrap();
+    runtime
+}
+
+/// What is said of an attempt.
+async fn attempt(editor: &EditorDouble, session: &str, arguments: Value) -> String {
+    editor.prompt(session, &format!("/call hostile__attempt {arguments}")).await.text()
+}
+
+#[tokio::test]
+async fn files_that_were_not_given_are_out_of_reach() {
+    let runtime = runtime();
+    let secret = runtime.outside("secret");
+    let folder = secret.parent().unwrap();
+    for (link, target) in [("link", &*secret), ("out", folder), ("notes/link", &*secret), ("notes/out", folder)] {
+        symlink(target, runtime.project().join(link)).unwrap();
+    }
+    symlink("/proc/self", runtime.project().join("proc")).unwrap();
+    fs::hard_link(&secret, runtime.project().join("notes/hard")).unwrap();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+
+    let (path, to) = (|path: &str| json!({ "path": path }), |path: &str, to: &str| json!({ "path": path, "to": to }));
+    let outside = secret.display().to_string();
+    for (attack, arguments, expected) in [
+        ("read", path("/workspace/inside.txt"), "done: inside"),
+        ("list", path("/workspace/notes"), "done: hard link mine.txt out"),
+        ("write", path("/workspace/notes/new.txt"), "done: written"),
+        ("append", path("/workspace/notes/new.txt"), "done: appended"),
+        ("read", path("/workspace/notes/new.txt"), "done: overwrittenappended"),
+        ("rename", to("/workspace/notes/new.txt", "/workspace/notes/moved.txt"), "done: moved"),
+        ("remove", path("/workspace/notes/moved.txt"), "done: removed"),
+        // What was not given is not read,
+        ("read", path("../../etc/passwd"), "refused: "),
+        ("read", path("/etc/passwd"), "refused: "),
+        ("read", path("/workspace/../../../../../etc/passwd"), "refused: "),
+        ("read", path("/workspace/notes/../../secret"), "refused: "),
+        ("read", path(&outside), "refused: "),
+        ("read", path("/workspace/link"), "refused: "),
+        ("read", path("/workspace/out/secret"), "refused: "),
+        ("read", path("/workspace/proc/environ"), "refused: "),
+        ("read", path("/proc/self/environ"), "refused: "),
+        ("list", path("/"), "refused: "),
+        ("list", path("/workspace/.."), "refused: "),
+        ("list", path("/workspace/out"), "refused: "),
+        // nor written, nor what was given to be read;
+        ("write", path("/workspace/new.txt"), "refused: "),
+        ("write", path("/workspace/inside.txt"), "refused: "),
+        ("append", path("/workspace/inside.txt"), "refused: "),
+        ("truncate", path("/workspace/inside.txt"), "refused: "),
+        ("remove", path("/workspace/inside.txt"), "refused: "),
+        ("make_folder", path("/workspace/folder"), "refused: "),
+        ("write", path("/workspace/notes/../inside.txt"), "refused: "),
+        ("write", path("/workspace/notes/link"), "refused: "),
+        ("write", path("/workspace/notes/out/secret"), "refused: "),
+        ("truncate", path("/workspace/notes/link"), "refused: "),
+        ("write", path(&outside), "refused: "),
+        // nothing is moved over the border,
+        ("rename", to("/workspace/inside.txt", "/workspace/notes/inside.txt"), "refused: "),
+        ("rename", to("/workspace/notes/mine.txt", "/workspace/mine.txt"), "refused: "),
+        ("rename", to("/workspace/notes/mine.txt", "/workspace/notes/../../mine.txt"), "refused: "),
+        ("rename", to("/workspace/notes/mine.txt", "/workspace/notes/out/mine.txt"), "refused: "),
+        // and no link is made.
+        ("hard_link", to("/workspace/inside.txt", "/workspace/notes/inside.txt"), "refused: "),
+        ("hard_link", to("/workspace/notes/mine.txt", "/workspace/notes/same.txt"), "refused: "),
+    ] {
+        let mut arguments = arguments;
+        arguments["attack"] = attack.into();
+        let went = attempt(&editor, &session, arguments.clone()).await;
+        assert!(went.starts_with(expected), "{arguments}: {went}");
+    }
+    editor.close().await;
+    assert_eq!(fs::read_to_string(&secret).unwrap(), "the secret");
+    assert_eq!(runtime.read("inside.txt"), "inside");
+    assert_eq!(runtime.read("notes/mine.txt"), "mine");
+    let mut left: Vec<_> = fs::read_dir(runtime.project()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["inside.txt", "link", "notes", "out", "proc"]);
+}
+
+#[tokio::test]
+async fn there_is_no_process_and_no_network() {
+    let runtime = runtime().env("SECRET_KEY", "sk-secret");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    for (attack, to, expected) in [
+        ("environment", "", "done: 0 variables"),
+        ("arguments", "", "done: 0 arguments"),
+        ("stdin", "", "done: 0 bytes"),
+        ("connect", &*address, "refused: "),
+        ("connect", "1.1.1.1:443", "refused: "),
+        ("listen", "", "refused: "),
+        ("datagram", &*address, "refused: "),
+        ("resolve", "localhost", "refused: "),
+        ("resolve", "example.com", "refused: "),
+        ("spawn", "", "refused: "),
+        ("thread", "", "refused: "),
+    ] {
+        let went = attempt(&editor, &session, json!({ "attack": attack, "to": to })).await;
+        assert!(went.starts_with(expected), "{attack} {to}: {went}");
+    }
+    editor.close().await;
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "nobody came");
+}
+
+#[tokio::test]
+async fn greed_ends_the_call_and_nothing_else() {
+    let runtime = runtime();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let before = editor.resident_bytes();
+    for (attack, expected) in [
+        ("memory", "error: Error [limit]: the plugin was stopped: it wanted more memory than 64 MiB"),
+        ("recursion", "error: Error [limit]: the plugin was stopped: its calls nest too deeply"),
+        ("panic", "error: Error [internal]: the plugin failed: wasm trap: "),
+        ("output", "done: all of it"),
+    ] {
+        let went = attempt(&editor, &session, json!({ "attack": attack })).await;
+        assert!(went.starts_with(expected), "{attack}: {went}");
+        let next = attempt(&editor, &session, json!({ "attack": "environment" })).await;
+        assert_eq!(next, "done: 0 variables", "after {attack}");
+    }
+    let grown = editor.resident_bytes().saturating_sub(before);
+    assert!(grown < 64 << 20, "{grown} bytes are held after all of it");
+    // What it wrote is the log's, cut; that nothing of it was on stdout, the double has seen to.
+    let ended = editor.close().await;
+    let flood = ended.stderr.lines().filter(|line| line.contains("session/update")).count();
+    assert!((1..=1000).contains(&flood), "{flood} lines");
+    assert!(ended.stderr.len() < 1 << 20, "{} bytes of log", ended.stderr.len());
+}
+
+#[tokio::test]
+async fn a_panel_that_cannot_be_drawn_is_an_error_of_its_own() {
+    let runtime = runtime();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let named = json!({ "sessionId": session, "panel": "broken" });
+    let list = editor.call("_aar/panel_list", json!({ "sessionId": session })).await;
+    let broken = list["panels"].as_array().unwrap().iter().find(|panel| panel["name"] == "broken").unwrap();
+    assert_eq!(broken["status"], "", "the others are listed all the same: {list}");
+
+    let error = editor.request("_aar/panel_snapshot", named).await.unwrap_err();
+    assert_eq!(error.code, -32603);
+    let details = "panel `broken` failed: there is nothing to draw";
+    assert_eq!(error.data, json!({ "details": details, "reason": "panel", "retryable": true }));
+    let shown = editor.prompt(&session, "/panel broken").await.text();
+    assert_eq!(shown, format!("error: Error [panel]: {details}"));
+    let other = editor.call("_aar/panel_snapshot", json!({ "sessionId": session, "panel": "tasks" })).await;
+    assert_eq!(other["panel"], "tasks");
+    editor.close().await;
+}
