@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The rooms of `runtime/agent`, floor by floor: a room names only rooms of its own floor or of those before it.
 const FLOORS: &[&[&str]] = &[
-    &["near", "capability", "transcript"],
+    &["near", "plain", "capability", "transcript"],
     &["policy", "panel", "model"],
     &["gate"],
     &["event", "workspace", "tool", "command"],

@@ -6,6 +6,7 @@
 //! | room | what it decides |
 //! |---|---|
 //! | [`near`] | which known name a mistyped one meant |
+//! | [`plain`] | text of others, made harmless to show |
 //! | [`capability`] | names, paths, effects and the rights to them |
 //! | [`transcript`] | messages, tool calls, outcomes |
 //! | [`panel`] | panels and how a request to one is resolved |
@@ -29,6 +30,7 @@ pub mod gate;
 pub mod model;
 pub mod near;
 pub mod panel;
+pub mod plain;
 pub mod policy;
 pub mod session;
 pub mod store;

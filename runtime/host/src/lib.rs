@@ -6,7 +6,6 @@
 //!
 //! | room | what it decides |
 //! |---|---|
-//! | `plain` | text of others, made harmless to show |
 //! | [`kernel_files`] | which files are no disk's |
 //! | [`limits`] | how much a plugin may use |
 //! | [`manifest`] | what a plugin says of itself |
@@ -36,7 +35,6 @@ pub mod kv;
 pub mod limits;
 pub mod manifest;
 pub mod package;
-mod plain;
 pub mod plugin_host;
 pub mod scope;
 mod state;

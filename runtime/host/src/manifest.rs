@@ -14,6 +14,7 @@ use acp_runtime_agent::capability::{Grant, GrantSet, PluginId, Tier, ToolName};
 use acp_runtime_agent::event::CommandInfo;
 use acp_runtime_agent::model::{InputSchema, ToolKind};
 use acp_runtime_agent::panel::PanelInfo;
+use acp_runtime_agent::plain;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -263,8 +264,8 @@ fn check_tool(tool: &mut ToolEntry) -> Result<(), ManifestError> {
     let field = format!("tools.{}", tool.name);
     check_name(&field, &tool.name, &['_', '-'])?;
     ToolName::new(&tool.name).map_err(|error| ManifestError::value(&field, error.to_string()))?;
-    tool.title = tool.title.as_deref().map(|title| crate::plain::line(title, 120)).filter(|title| !title.is_empty());
-    tool.description = crate::plain::block(&tool.description, 4096);
+    tool.title = tool.title.as_deref().map(|title| plain::line(title, 120)).filter(|title| !title.is_empty());
+    tool.description = plain::block(&tool.description, 4096);
     if tool.input_schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err(ManifestError::value(format!("{field}.input-schema"), "must be a JSON Schema with `type: object`"));
     }
@@ -284,17 +285,17 @@ fn check_panel(panel: &mut PanelInfo) -> Result<(), ManifestError> {
     check_name(&field, panel.name.as_str(), &['_', '-'])?;
     at_most(&format!("{field}.actions"), panel.actions.len(), 64)?;
     unique(&format!("{field}.actions"), panel.actions.iter().map(|action| action.id.as_str()))?;
-    panel.title = crate::plain::line(&panel.title, 120);
+    panel.title = plain::line(&panel.title, 120);
     for action in &mut panel.actions {
         let field = format!("{field}.actions.{}", action.id);
         check_name(&field, &action.id, &['_', '-', '.'])?;
         at_most(&format!("{field}.kinds"), action.kinds.len(), 64)?;
         at_most(&format!("{field}.inputs"), action.inputs.len(), 16)?;
-        action.label = crate::plain::line(&action.label, 120);
-        action.key = crate::plain::line(&action.key, 16);
-        action.confirm = crate::plain::line(&action.confirm, 400);
+        action.label = plain::line(&action.label, 120);
+        action.key = plain::line(&action.key, 16);
+        action.confirm = plain::line(&action.confirm, 400);
         for text in action.kinds.iter_mut().chain(&mut action.inputs) {
-            *text = crate::plain::line(text, 64);
+            *text = plain::line(text, 64);
         }
     }
     Ok(())
@@ -302,8 +303,8 @@ fn check_panel(panel: &mut PanelInfo) -> Result<(), ManifestError> {
 
 fn check_command(command: &mut CommandInfo) -> Result<(), ManifestError> {
     check_name(&format!("commands.{}", command.name), &command.name, &['_', '-'])?;
-    command.description = crate::plain::line(&command.description, 400);
-    command.hint = command.hint.as_deref().map(|hint| crate::plain::line(hint, 120));
+    command.description = plain::line(&command.description, 400);
+    command.hint = command.hint.as_deref().map(|hint| plain::line(hint, 120));
     Ok(())
 }
 
@@ -314,21 +315,21 @@ fn check_name(field: &str, name: &str, also: &[char]) -> Result<(), ManifestErro
     }
     let marks: Vec<String> = also.iter().map(|mark| format!("`{mark}`")).collect();
     let problem = format!("names are 1 to 64 lower-case letters, digits and {}", marks.join(", "));
-    Err(ManifestError::value(crate::plain::line(field, 200), problem))
+    Err(ManifestError::value(plain::line(field, 200), problem))
 }
 
 fn at_most(field: &str, count: usize, most: usize) -> Result<(), ManifestError> {
     if count <= most {
         return Ok(());
     }
-    Err(ManifestError::value(crate::plain::line(field, 200), format!("{count} is too many; at most {most}")))
+    Err(ManifestError::value(plain::line(field, 200), format!("{count} is too many; at most {most}")))
 }
 
 fn unique<'a>(field: &str, names: impl Iterator<Item = &'a str>) -> Result<(), ManifestError> {
     let mut seen = HashSet::new();
     for name in names {
         if !seen.insert(name) {
-            let name = crate::plain::line(name, 80);
+            let name = plain::line(name, 80);
             return Err(ManifestError::value(field, format!("`{name}` is there twice")));
         }
     }

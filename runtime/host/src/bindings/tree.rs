@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use acp_runtime_agent::panel::PanelNode;
+use acp_runtime_agent::plain;
 use serde_json::{Map, Value};
 
 use super::GuestError;
 use crate::limits::PanelLimits;
-use crate::plain;
 
 /// A node of the flat list: in pre-order, the parent by its index.
 pub(super) struct FlatNode {

@@ -3,6 +3,7 @@
 use acp_runtime_agent::capability::PanelName;
 use acp_runtime_agent::event::CommandInfo;
 use acp_runtime_agent::panel::{PanelActing, PanelAction, PanelInfo, PanelNode, PanelView};
+use acp_runtime_agent::plain;
 use acp_runtime_agent::transcript::{Location, ToolContent, ToolOutcome};
 use acp_runtime_agent::workspace::EntryKind;
 use serde_json::Value;
@@ -16,7 +17,6 @@ use super::tree::{self, FlatNode};
 use super::{CallContext, GuestError};
 use crate::imports;
 use crate::manifest::{Inventory, ToolEntry};
-use crate::plain;
 use crate::state::{HostError, PluginState};
 
 mod generated {

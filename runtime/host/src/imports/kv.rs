@@ -1,6 +1,7 @@
 //! `aar:host/kv`: the plugin's own storage, by session, project or user.
 
 use acp_runtime_agent::capability::{Effect, KvScope};
+use acp_runtime_agent::plain;
 
 use crate::kv::{KvEntry, KvSpace};
 use crate::state::{Call, HostError};
@@ -40,7 +41,7 @@ async fn enter(call: &mut Call, scope: &str) -> Result<KvSpace, HostError> {
         "project" => (KvScope::Project, session.project.clone()),
         "user" => (KvScope::User, String::new()),
         other => {
-            let other = crate::plain::line(other, 80);
+            let other = plain::line(other, 80);
             return Err(HostError::invalid(format!("`{other}` is not a scope: use `session`, `project` or `user`")));
         }
     };

@@ -2,8 +2,8 @@
 //! cannot be named.
 
 use acp_runtime_agent::event::SessionEvent;
+use acp_runtime_agent::plain;
 
-use crate::plain;
 use crate::state::Call;
 
 /// Tells the session. What comes too fast is told when the call ends.

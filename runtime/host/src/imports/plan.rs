@@ -1,9 +1,9 @@
 //! `aar:host/plan`: the session's plan. Needs no right: it is shown to the person and changes nothing else.
 
 use acp_runtime_agent::event::SessionEvent;
+use acp_runtime_agent::plain;
 use acp_runtime_agent::transcript::{PlanEntry, PlanPriority, PlanStatus};
 
-use crate::plain;
 use crate::state::{Call, HostError};
 
 /// One entry as the guest gives it.

@@ -2,9 +2,9 @@
 //! own call; lines that come too fast are left out.
 
 use acp_runtime_agent::event::{SessionEvent, ToolCallUpdate};
+use acp_runtime_agent::plain;
 use acp_runtime_agent::transcript::ToolContent;
 
-use crate::plain;
 use crate::state::Call;
 
 /// Shows a line with the tool call, in the place where its outcome will stand. Does nothing outside of a tool call.

@@ -1,9 +1,9 @@
 //! `aar:host/workspace`: text files of the session's roots, through the editor where it offers that.
 
 use acp_runtime_agent::capability::{Effect, WorkspacePath};
+use acp_runtime_agent::plain;
 use acp_runtime_agent::workspace::Entry;
 
-use crate::plain;
 use crate::scope::guest_root;
 use crate::state::{Call, HostError};
 

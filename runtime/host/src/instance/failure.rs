@@ -3,13 +3,13 @@
 use std::fmt;
 
 use acp_runtime_agent::gate::Refusal;
+use acp_runtime_agent::plain;
 use acp_runtime_agent::tool::ToolError;
 use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
 use wasmtime_wasi::I32Exit;
 
 use crate::bindings::GuestError;
-use crate::plain;
 use crate::state::PluginState;
 
 /// Why a call failed.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use acp_runtime_agent::capability::{Grant, PathGlob, PluginId};
 use acp_runtime_agent::model::InputSchema;
+use acp_runtime_agent::plain;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,7 +16,6 @@ use super::{
     About, AskedLimits, Capability, Inventory, Lifecycle, MOST_BYTES, Manifest, ManifestError, SCHEMA, at_most,
 };
 use crate::limits::{self, CPU_RANGE, MEMORY_RANGE, WALL_RANGE};
-use crate::plain;
 
 /// `plugin.toml`.
 #[derive(Debug, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use acp_runtime_agent::capability::PluginId;
+use acp_runtime_agent::plain;
 use bytes::Bytes;
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::async_trait;
@@ -12,7 +13,6 @@ use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
 use crate::limits::Limits;
-use crate::plain;
 
 /// How much a guest may write to a stream at once, in bytes.
 const WRITE: usize = 64 << 10;

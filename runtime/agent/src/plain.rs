@@ -3,21 +3,21 @@
 //! Knows nothing about where the text comes from. Tested beside the code.
 
 /// One line: breaks become spaces. At most `most` characters.
-pub(crate) fn line(text: &str, most: usize) -> String {
+pub fn line(text: &str, most: usize) -> String {
     let visible = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|&c| is_plain(c));
     let line: String = visible.take(most).collect();
     line.trim().to_owned()
 }
 
 /// Text of several lines. At most `most` characters.
-pub(crate) fn block(text: &str, most: usize) -> String {
+pub fn block(text: &str, most: usize) -> String {
     let visible = text.chars().filter(|&c| c == '\n' || c == '\t' || is_plain(c));
     let block: String = visible.take(most).collect();
     block.trim().to_owned()
 }
 
 /// `text` cut to at most `most` bytes, at a character's end.
-pub(crate) fn cut(text: &str, most: usize) -> &str {
+pub fn cut(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
 
