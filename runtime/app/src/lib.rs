@@ -20,6 +20,7 @@ pub mod cli;
 pub mod compose;
 pub mod models;
 pub mod process;
+pub mod secret;
 pub mod settings;
 pub mod store;
 pub mod tools;

@@ -24,7 +24,7 @@ use acp_runtime_agent::model::Model;
 use self::none::NoModel;
 use self::provider::{HttpClient, Provider, ProviderModel};
 use self::script::ScriptModel;
-pub use self::settings::{ProviderSettings, ReasoningEffort, Retries, Secret, Timeouts, WireFormat};
+pub use self::settings::{ProviderSettings, ReasoningEffort, Retries, Timeouts, WireFormat};
 
 /// The id of the model that explains how to configure one.
 pub const NONE: &str = "none";

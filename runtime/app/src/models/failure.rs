@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use serde_json::Value;
 
-use super::settings::Secret;
+use crate::secret::Secret;
 
 /// The most characters of a provider's words in a message.
 const QUOTE: usize = 300;

@@ -24,7 +24,8 @@ use super::ModelEntry;
 use super::failure::Failures;
 use super::history;
 use super::retry::retrying;
-use super::settings::{ProviderSettings, ReasoningEffort, Secret, WireFormat};
+use super::settings::{ProviderSettings, ReasoningEffort, WireFormat};
+use crate::secret::Secret;
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(15);

@@ -1,12 +1,13 @@
 //! What a person writes about a provider. Plain data: checked by [`ProviderSettings::check`], used by `provider`.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
+
+use crate::secret::Secret;
 
 /// One provider: `[providers.NAME]`.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
@@ -113,42 +114,6 @@ impl Default for Retries {
     }
 }
 
-/// A text that is never printed.
-#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(transparent)]
-#[schemars(transparent)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Keeps the text.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The text itself, for the place that needs it.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("****")
-    }
-}
-
-impl fmt::Display for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("****")
-    }
-}
-
-impl Serialize for Secret {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 impl Timeouts {
     pub(super) fn response(self) -> Duration {
         Duration::from_secs(self.response_secs)
@@ -229,7 +194,7 @@ impl ProviderSettings {
     pub(super) fn key(&self, environment: impl Fn(&str) -> Option<String>) -> Option<Secret> {
         let variable = || {
             let usual = self.base_url.is_none().then(|| self.wire.usual_key_variable()).flatten();
-            environment(self.api_key_env.as_deref().or(usual)?).filter(|key| !key.is_empty()).map(Secret)
+            environment(self.api_key_env.as_deref().or(usual)?).filter(|key| !key.is_empty()).map(Secret::new)
         };
         self.api_key.clone().or_else(variable)
     }
@@ -281,7 +246,7 @@ mod tests {
     #[test]
     fn secrets_are_never_printed() {
         let settings = settings("wire = 'openai-chat'\napi_key = 'sk-1'\nheaders = { x-key = 'sk-2' }");
-        let printed = format!("{settings:?} {}", Secret::new("sk-3"));
+        let printed = format!("{settings:?}");
         assert!(!printed.contains("sk-"), "{printed}");
     }
 
