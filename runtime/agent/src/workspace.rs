@@ -153,11 +153,48 @@ pub struct Found {
     pub cut: bool,
 }
 
+/// Which lines of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineRange {
+    /// The first, counted from 1.
+    pub first: u32,
+    /// At most so many.
+    pub most: u32,
+}
+
+/// Lines of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excerpt {
+    /// The lines, with their ends.
+    pub text: String,
+    /// How many lines the file has; none where nobody looked for its end.
+    pub total: Option<usize>,
+}
+
+impl Excerpt {
+    /// Those lines of a whole text.
+    pub fn of(text: &str, range: LineRange) -> Self {
+        let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        let lines = text.split_inclusive('\n').skip(count(range.first.max(1)) - 1).take(count(range.most));
+        Self { text: lines.collect(), total: Some(text.lines().count()) }
+    }
+}
+
 /// The files of a session.
 pub trait Workspace: Send + Sync {
     /// A file's text. Needs `Read` of it.
     fn read<'a>(&'a self, permit: &'a Permit, path: &'a WorkspacePath)
     -> BoxFuture<'a, Result<String, WorkspaceError>>;
+
+    /// Some lines of a file's text. Needs `Read` of it. By default they are cut out of the whole.
+    fn read_lines<'a>(
+        &'a self,
+        permit: &'a Permit,
+        path: &'a WorkspacePath,
+        range: LineRange,
+    ) -> BoxFuture<'a, Result<Excerpt, WorkspaceError>> {
+        Box::pin(async move { Ok(Excerpt::of(&self.read(permit, path).await?, range)) })
+    }
 
     /// Creates or replaces a file, with the folders above it. Needs `Write` of it.
     fn write<'a>(
@@ -192,4 +229,26 @@ pub trait Workspace: Send + Sync {
 /// The check that every method begins with.
 pub fn require(permit: &Permit, effect: &Effect) -> Result<(), WorkspaceError> {
     if permit.covers(effect) { Ok(()) } else { Err(WorkspaceError::NoPermit(effect.to_string())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_has_its_lines_and_the_count_of_all() {
+        for (text, first, most, lines, total) in [
+            ("a\nb\nc\n", 1, 9, "a\nb\nc\n", 3),
+            ("a\nb\nc", 2, 1, "b\n", 3),
+            ("a\nb\nc", 3, 9, "c", 3),
+            ("a\r\nb", 1, 1, "a\r\n", 2),
+            ("a\nb", 0, 1, "a\n", 2),
+            ("a\nb", 3, 1, "", 2),
+            ("a\nb", 1, 0, "", 2),
+            ("", 1, 9, "", 0),
+        ] {
+            let excerpt = Excerpt::of(text, LineRange { first, most });
+            assert_eq!((excerpt.text.as_str(), excerpt.total), (lines, Some(total)), "{text:?} {first} {most}");
+        }
+    }
 }

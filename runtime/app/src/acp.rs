@@ -21,6 +21,7 @@ use agent_client_protocol::{Agent, Builder, Client, ConnectionTo, Error};
 
 use crate::transport::Transport;
 use agent::Desk;
+pub use editor::Patience;
 
 /// How long requests may still run when the client has ended its input.
 const FINISH: Duration = Duration::from_millis(1000);
@@ -36,8 +37,8 @@ pub struct Options {
     pub title: String,
     /// The program's version.
     pub version: String,
-    /// How long a person may take to answer a question; none to wait for ever. What was not answered is denied.
-    pub permission_timeout: Option<Duration>,
+    /// How long the client may take to answer. A question that was not answered is denied.
+    pub patience: Patience,
 }
 
 /// Serves one client until it ends its input or `shutdown` is done, then cancels what runs, keeps it and writes the

@@ -10,6 +10,7 @@ mod storage;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use acp_runtime_agent::command::CommandCatalog;
 use acp_runtime_agent::context::History;
@@ -40,6 +41,9 @@ use crate::workspace::{DiskWorkspace, RootError, RootRegistry};
 use book::Book;
 pub use shelf::{KnownPlugin, Origin, Shelf};
 use storage::PluginStorage;
+
+/// How long a client may take for what needs no person: a file, a terminal.
+const CLIENT_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Everything of one process.
 pub struct Runtime {
@@ -91,7 +95,7 @@ impl Runtime {
             name: "acp-runtime".to_owned(),
             title: "ACP Runtime".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            permission_timeout: self.settings.permission.timeout.duration(),
+            patience: acp::Patience { person: self.settings.permission.timeout.duration(), client: CLIENT_PATIENCE },
         };
         let background = self.clone();
         tokio::spawn(async move {

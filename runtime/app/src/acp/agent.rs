@@ -187,7 +187,7 @@ impl State {
         if offers.has(Offer::Panels) {
             self.draws_panels.store(true, Ordering::Release);
         }
-        let Options { name, title, version, permission_timeout: _ } = &self.options;
+        let Options { name, title, version, patience: _ } = &self.options;
         let login = schema::AuthMethodAgent::new(AUTH_METHOD, "Settings").description(
             "Keys are read from the settings and the environment; there is nothing to log in to".to_owned(),
         );

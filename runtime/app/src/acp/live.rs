@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use acp_runtime_agent::capability::Roots;
 use acp_runtime_agent::event::{Notice, SessionEvent, Severity};
@@ -20,9 +19,9 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
-use super::editor::{EditorApprover, EditorWorkspace};
+use super::editor::{EditorApprover, EditorWorkspace, Patience, Peer};
 use super::offers::{Offer, Offers};
-use super::{panels, wire};
+use super::{Options, panels, wire};
 use crate::transport::Flow;
 
 /// Whether the client may see a session.
@@ -42,7 +41,7 @@ pub(super) struct EditorFace {
     /// Whether the client wants to be told of changed panels; shared by all its sessions.
     draws_panels: Arc<AtomicBool>,
     flow: Flow,
-    permission_timeout: Option<Duration>,
+    patience: Patience,
     curtain: watch::Sender<Curtain>,
 }
 
@@ -52,16 +51,21 @@ impl EditorFace {
         offers: Offers,
         draws_panels: Arc<AtomicBool>,
         flow: Flow,
-        permission_timeout: Option<Duration>,
+        options: &Options,
     ) -> Self {
         let (curtain, _) = watch::channel(Curtain::Down);
-        Self { connection, offers, draws_panels, flow, permission_timeout, curtain }
+        let patience = options.patience;
+        Self { connection, offers, draws_panels, flow, patience, curtain }
+    }
+
+    fn peer(&self, session: &SessionId) -> Peer {
+        Peer { connection: self.connection.clone(), session: named(session), patience: self.patience }
     }
 
     fn stage(&self, session: &SessionId) -> Stage {
         Stage {
             connection: self.connection.clone(),
-            session: schema::SessionId::new(session.to_string()),
+            session: named(session),
             offers: self.offers,
             draws_panels: self.draws_panels.clone(),
             flow: self.flow.clone(),
@@ -69,10 +73,13 @@ impl EditorFace {
     }
 }
 
+fn named(session: &SessionId) -> schema::SessionId {
+    schema::SessionId::new(session.to_string())
+}
+
 impl Face for EditorFace {
     fn approver(&self, session: &SessionId) -> Arc<dyn Approver> {
-        let session = schema::SessionId::new(session.to_string());
-        Arc::new(EditorApprover::new(self.connection.clone(), session, self.permission_timeout))
+        Arc::new(EditorApprover::new(self.peer(session)))
     }
 
     fn overlay(&self, session: &SessionId, roots: &Roots, disk: Arc<dyn Workspace>) -> Arc<dyn Workspace> {
@@ -80,14 +87,7 @@ impl Face for EditorFace {
         if !reads && !writes {
             return disk;
         }
-        Arc::new(EditorWorkspace {
-            connection: self.connection.clone(),
-            session: schema::SessionId::new(session.to_string()),
-            roots: roots.clone(),
-            disk,
-            reads,
-            writes,
-        })
+        Arc::new(EditorWorkspace { peer: self.peer(session), roots: roots.clone(), disk, reads, writes })
     }
 
     fn audience(&self, session: &SessionId) -> Arc<dyn Audience> {

@@ -16,7 +16,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::transport::stdio::Limits;
-use client::{Client, update_kind};
+use client::{Client, PATIENT, update_kind};
 use sessions::{Turn, end};
 
 fn lines(messages: &[Value]) -> String {
@@ -425,7 +425,7 @@ async fn a_long_stream_arrives_whole_in_short_lines() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_does_not_read_holds_the_model_back() {
     const PIECES: usize = 20_000;
-    let mut client = Client::connect_with(Limits { backlog: 64 * 1024, ..Limits::default() }, None);
+    let mut client = Client::connect_with(Limits { backlog: 64 * 1024, ..Limits::default() }, PATIENT);
     client.open(json!({})).await;
     let script = client.factory.script.clone();
     script.turns.lock().unwrap().push_back(Turn::Pieces(PIECES, "x".repeat(1024)));

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use acp_runtime_agent::capability::Effect;
+use acp_runtime_agent::capability::{Effect, WorkspacePath};
 use acp_runtime_agent::gate::Permit;
 use acp_runtime_agent::model::{ToolKind, ToolSpec};
 use acp_runtime_agent::tool::{Presentation, Tool, ToolArguments, ToolError};
 use acp_runtime_agent::transcript::ToolOutcome;
+use acp_runtime_agent::workspace::{Excerpt, LineRange, WorkspaceError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
@@ -81,42 +82,78 @@ impl Tool for ReadFile {
         async move {
             let arguments: Arguments = arguments.read()?;
             let path = self.0.roots.resolve(&arguments.path)?;
-            let text = unless_cancelled(&cancel, self.0.workspace.read(permit, &path)).await?;
+            let wanted = Wanted::of(&arguments)?;
+            let excerpt = unless_cancelled(&cancel, self.excerpt(permit, &path, wanted)).await?;
             let start = Some(arguments.start_line).filter(|line| *line > 0);
             let locations = vec![self.0.location(&path, start)];
-            Ok(ToolOutcome { locations, ..ToolOutcome::text(numbered(&text, &arguments)?) })
+            Ok(ToolOutcome { locations, ..ToolOutcome::text(numbered(&excerpt, wanted, &arguments.path)?) })
         }
         .boxed()
     }
 }
 
-fn numbered(text: &str, arguments: &Arguments) -> Result<String, ToolError> {
-    let total = text.lines().count();
+impl ReadFile {
+    /// What is wanted of the file. Only a part is asked for as one: a whole file has a known end.
+    async fn excerpt(&self, permit: &Permit, path: &WorkspacePath, wanted: Wanted) -> Result<Excerpt, WorkspaceError> {
+        if wanted.is_part {
+            return self.0.workspace.read_lines(permit, path, wanted.range()).await;
+        }
+        Ok(Excerpt::of(&self.0.workspace.read(permit, path).await?, wanted.range()))
+    }
+}
+
+/// The lines that the model wants, counted from 1.
+#[derive(Clone, Copy)]
+struct Wanted {
+    start: u32,
+    /// The last one, where it was named.
+    end: Option<u32>,
+    most: u32,
+    /// Whether any of it was asked for.
+    is_part: bool,
+}
+
+impl Wanted {
+    fn of(arguments: &Arguments) -> Result<Self, ToolError> {
+        let Arguments { start_line, end_line, limit, path: _ } = *arguments;
+        let start = start_line.max(1);
+        let end = Some(end_line).filter(|end| *end > 0);
+        if let Some(end) = end.filter(|end| *end < start) {
+            let message = format!("`end_line` {end} is before `start_line` {start}");
+            return Err(ToolError::to_model("invalid-args", message));
+        }
+        let limit = if limit == 0 { USUAL_LIMIT } else { limit };
+        let most = end.map_or(limit, |end| limit.min((end - start).saturating_add(1)));
+        Ok(Self { start, end, most, is_part: start_line > 1 || end_line > 0 || arguments.limit > 0 })
+    }
+
+    fn range(self) -> LineRange {
+        LineRange { first: self.start, most: self.most }
+    }
+}
+
+fn numbered(excerpt: &Excerpt, wanted: Wanted, path: &str) -> Result<String, ToolError> {
     let number = |line: u32| usize::try_from(line).unwrap_or(usize::MAX);
-    let start = number(arguments.start_line.max(1));
-    let end = if arguments.end_line == 0 { total } else { number(arguments.end_line).min(total) };
-    let limit = if arguments.limit == 0 { number(USUAL_LIMIT) } else { number(arguments.limit) };
-    if total == 0 {
-        return Ok("(the file is empty)".to_owned());
-    }
-    if start > total {
-        let message = format!("`start_line` is {start}, but `{}` has {total} lines", arguments.path);
-        return Err(ToolError::to_model("invalid-args", message));
-    }
-    if end < start {
-        let message = format!("`end_line` {end} is before `start_line` {start}");
-        return Err(ToolError::to_model("invalid-args", message));
+    let start = number(wanted.start);
+    match excerpt.total {
+        Some(0) => return Ok("(the file is empty)".to_owned()),
+        Some(total) if start > total => {
+            let message = format!("`start_line` is {start}, but `{path}` has {total} lines");
+            return Err(ToolError::to_model("invalid-args", message));
+        }
+        Some(_) | None => {}
     }
     let mut output = Capped::default();
-    let wanted = (1..=end).zip(text.lines()).skip(start - 1).take(limit);
-    for (number, line) in wanted {
+    for (number, line) in (start..).zip(excerpt.text.lines()) {
         if !output.push(&format!("{number:>6}\t{line}")) {
             break;
         }
     }
     let last = start + output.lines - 1;
-    let note = (last < end).then(|| {
-        format!("lines {start}-{last} of {total}: go on with start_line={}, or look for words with grep", last + 1)
+    let end = [excerpt.total, wanted.end.map(number)].into_iter().flatten().min();
+    let note = (end != Some(last)).then(|| {
+        let of = excerpt.total.map_or(String::new(), |total| format!(" of {total}"));
+        format!("lines {start}-{last}{of}: go on with start_line={}, or look for words with grep", last + 1)
     });
     Ok(output.finish(note))
 }

@@ -86,8 +86,8 @@ impl State {
     }
 
     fn face(&self, offers: Offers, connection: ConnectionTo<Client>) -> Arc<EditorFace> {
-        let timeout = self.options.permission_timeout;
-        Arc::new(EditorFace::new(connection, offers, self.draws_panels.clone(), self.flow.clone(), timeout))
+        let (draws_panels, flow) = (self.draws_panels.clone(), self.flow.clone());
+        Arc::new(EditorFace::new(connection, offers, draws_panels, flow, &self.options))
     }
 
     /// Makes a session known. One with the same id, opened meanwhile, ends.

@@ -11,11 +11,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::sessions::Factory;
-use crate::acp::{Options, serve};
+use crate::acp::{Options, Patience, serve};
 use crate::transport::stdio::{self, Limits};
 
 /// Longer than anything here takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An agent that waits for its client longer than the client for it.
+pub(super) const PATIENT: Patience = Patience { person: None, client: PATIENCE };
 
 pub(super) struct Client {
     pub(super) factory: Arc<Factory>,
@@ -34,10 +37,10 @@ pub(super) struct Client {
 impl Client {
     /// A client that has said nothing yet.
     pub(super) fn connect() -> Self {
-        Self::connect_with(Limits::default(), None)
+        Self::connect_with(Limits::default(), PATIENT)
     }
 
-    pub(super) fn connect_with(limits: Limits, permission_timeout: Option<Duration>) -> Self {
+    pub(super) fn connect_with(limits: Limits, patience: Patience) -> Self {
         let (theirs, input) = std::io::pipe().unwrap();
         let (output, ours) = std::io::pipe().unwrap();
         let transport = stdio::over(theirs, ours, limits).unwrap();
@@ -46,7 +49,7 @@ impl Client {
             name: "acp-runtime".to_owned(),
             title: "ACP Runtime".to_owned(),
             version: "0.0.0".to_owned(),
-            permission_timeout,
+            patience,
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async move {

@@ -5,9 +5,12 @@ use std::time::Duration;
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use super::client::Client;
+use super::client::{Client, PATIENT};
 use super::lines;
+use crate::acp::Patience;
 use crate::transport::stdio::Limits;
+
+const SOON: Duration = Duration::from_millis(20);
 
 const WRITE: &str = "/call write {\"path\": \"a.txt\", \"text\": \"new\"}";
 
@@ -82,7 +85,7 @@ async fn a_cancelled_turn_withdraws_its_question() {
 
 #[tokio::test]
 async fn a_question_that_takes_too_long_is_a_no() {
-    let mut client = Client::connect_with(Limits::default(), Some(Duration::from_millis(20)));
+    let mut client = Client::connect_with(Limits::default(), Patience { person: Some(SOON), ..PATIENT });
     client.open(json!({})).await;
     let id = client.prompt(WRITE);
     let question = client.called("session/request_permission").await;
@@ -93,10 +96,15 @@ async fn a_question_that_takes_too_long_is_a_no() {
 
 /// A client that offers files, in a mode that asks nothing.
 async fn editor() -> Client {
-    let mut client = Client::with_session(json!({ "fs": { "readTextFile": true, "writeTextFile": true } })).await;
+    let mut client = Client::connect();
+    as_editor(&mut client).await;
+    client
+}
+
+async fn as_editor(client: &mut Client) {
+    client.open(json!({ "fs": { "readTextFile": true, "writeTextFile": true } })).await;
     client.call("session/set_mode", json!({ "sessionId": "s-1", "modeId": "auto" })).await;
     client.factory.files.0.lock().unwrap().insert("a.txt".to_owned(), "saved".to_owned());
-    client
 }
 
 /// Calls `read`, and gives what it showed.
@@ -117,13 +125,102 @@ async fn texts_are_read_from_the_editor() {
     assert_eq!(shown(&mut client, id).await, "unsaved");
 }
 
+/// A refusal, and whether it says that the file is not the client's.
+fn refusals() -> [(Value, bool); 12] {
+    let refusal = |code: i64, message: &str| json!({ "code": code, "message": message });
+    [
+        (json!({ "code": -32002, "message": "Resource not found", "data": { "uri": "/p/a.txt" } }), true),
+        (refusal(-32601, "Method not found"), true),
+        (refusal(-32603, "File not found: /p/a.txt"), true),
+        (json!({ "code": -32603, "message": "Internal error", "data": "ENOENT: no such file" }), true),
+        (json!({ "code": -32603, "message": "Internal error", "data": { "details": "invalid path" } }), true),
+        (refusal(-32000, "Access denied: path is outside the trusted working directory"), true),
+        (refusal(-32602, "path '/p/a.txt' escapes working directory"), true),
+        (refusal(-32603, "Internal error"), false),
+        (refusal(-32602, "Invalid params"), false),
+        (refusal(-32000, "The user rejected the change"), false),
+        (refusal(-32603, "EACCES: permission denied"), false),
+        (refusal(-32800, "Request cancelled"), false),
+    ]
+}
+
 #[tokio::test]
-async fn what_the_editor_refuses_is_read_from_the_disk() {
+async fn the_disk_stands_in_only_for_files_that_the_editor_does_not_have() {
+    for (error, not_theirs) in refusals() {
+        let mut client = editor().await;
+        let id = client.prompt("/call read {\"path\": \"a.txt\"}");
+        let asked = client.called("fs/read_text_file").await;
+        client.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error }));
+        let text = shown(&mut client, id).await;
+        if not_theirs {
+            assert_eq!(text, "saved", "{error}");
+        } else {
+            assert!(text.contains("`/p/a.txt`: the editor refused: "), "{error}: {text}");
+            assert!(text.contains(error["message"].as_str().unwrap()), "{error}: {text}");
+        }
+
+        let id = client.prompt(WRITE);
+        let asked = client.called("fs/write_text_file").await;
+        client.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error }));
+        client.response(id).await;
+        let expected = if not_theirs { "new" } else { "saved" };
+        assert_eq!(on_disk(&client, "a.txt").as_deref(), Some(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_editor_that_is_silent_is_not_replaced_by_the_disk() {
+    let mut client = Client::connect_with(Limits::default(), Patience { client: SOON, ..PATIENT });
+    as_editor(&mut client).await;
+    for (prompt, method) in [("/call read {\"path\": \"a.txt\"}", "fs/read_text_file"), (WRITE, "fs/write_text_file")] {
+        let id = client.prompt(prompt);
+        let asked = client.called(method).await;
+        assert_eq!(client.called("$/cancel_request").await["params"]["requestId"], asked["id"]);
+        let text = shown(&mut client, id).await;
+        assert!(text.contains("the editor did not answer within 0.02 s"), "{text}");
+    }
+    assert_eq!(on_disk(&client, "a.txt").as_deref(), Some("saved"));
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_withdraws_its_file() {
     let mut client = editor().await;
     let id = client.prompt("/call read {\"path\": \"a.txt\"}");
     let asked = client.called("fs/read_text_file").await;
-    client.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "error": { "code": -32603, "message": "outside" } }));
-    assert_eq!(shown(&mut client, id).await, "saved");
+    client.notify("session/cancel", json!({ "sessionId": "s-1" }));
+    assert_eq!(client.called("$/cancel_request").await["params"]["requestId"], asked["id"]);
+    assert_eq!(client.response(id).await["result"]["stopReason"], "cancelled");
+}
+
+#[tokio::test]
+async fn only_the_wanted_lines_are_read() {
+    let past =
+        json!({ "error": { "code": -32602, "message": "Invalid params", "data": "beyond the end of the file" } });
+    let gone = json!({ "error": { "code": -32002, "message": "Resource not found" } });
+    let content = |text: &str| json!({ "result": { "content": text } });
+    for (first, most, answers, expected) in [
+        (2, 2, vec![content("b\nc\nd\n")], r#""b\nc\n" of None"#),
+        (2, 2, vec![content("b\nc\n")], r#""b\nc\n" of Some(3)"#),
+        (2, 9, vec![content("b")], r#""b" of Some(2)"#),
+        // Nothing there: the whole tells why.
+        (4, 1, vec![content(""), content("a\nb\n")], r#""" of Some(2)"#),
+        (4, 1, vec![past.clone(), content("a\nb\n")], r#""" of Some(2)"#),
+        (4, 1, vec![past, gone.clone()], r#""" of Some(1)"#),
+        (1, 1, vec![gone], r#""saved" of Some(1)"#),
+    ] {
+        let mut client = editor().await;
+        let call = json!({ "path": "a.txt", "first": first, "most": most });
+        let id = client.prompt(&format!("/call read {call}"));
+        for (index, answer) in answers.iter().enumerate() {
+            let asked = client.called("fs/read_text_file").await;
+            let part = (asked["params"]["line"].as_u64(), asked["params"]["limit"].as_u64());
+            assert_eq!(part, if index == 0 { (Some(first), Some(most + 1)) } else { (None, None) });
+            let mut message = json!({ "jsonrpc": "2.0", "id": asked["id"] });
+            message.as_object_mut().unwrap().extend(answer.as_object().unwrap().clone());
+            client.send(&message);
+        }
+        assert_eq!(shown(&mut client, id).await, expected, "{first} {most} {answers:?}");
+    }
 }
 
 #[tokio::test]
@@ -135,12 +232,6 @@ async fn texts_are_written_through_the_editor() {
     client.answer(&asked, json!({}));
     assert_eq!(client.response(id).await["result"]["stopReason"], "end_turn");
     assert_eq!(on_disk(&client, "a.txt").as_deref(), Some("saved"), "the editor has it, not we");
-
-    let id = client.prompt(WRITE);
-    let asked = client.called("fs/write_text_file").await;
-    client.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "error": { "code": -32603, "message": "outside" } }));
-    client.response(id).await;
-    assert_eq!(on_disk(&client, "a.txt").as_deref(), Some("new"));
 }
 
 #[tokio::test]

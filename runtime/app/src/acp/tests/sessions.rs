@@ -24,7 +24,7 @@ use acp_runtime_agent::store::{ListQuery, SessionPage, SessionRecord, SessionSto
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError};
 use acp_runtime_agent::transcript::{SessionId, StopReason, ToolContent, ToolOutcome};
 use acp_runtime_agent::turn::{TurnContext, TurnLimits};
-use acp_runtime_agent::workspace::{Entry, Found, Search, Workspace, WorkspaceError, require};
+use acp_runtime_agent::workspace::{Entry, Found, LineRange, Search, Workspace, WorkspaceError, require};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use serde_json::{Map, Value, json};
@@ -205,7 +205,7 @@ impl Workspace for Files {
     }
 }
 
-/// `read` and `write` take `path` (and `text`); `wait` never ends.
+/// `read` and `write` take `path` (and `text`, or `first` and `most`); `wait` never ends.
 struct FileTool {
     spec: Arc<ToolSpec>,
     files: Arc<dyn Workspace>,
@@ -265,7 +265,15 @@ impl Tool for FileTool {
         Box::pin(async move {
             let path = self.path(&arguments)?;
             match self.spec.name.as_str() {
-                "read" => Ok(ToolOutcome::text(self.files.read(permit, &path).await?)),
+                "read" if arguments.as_value().get("first").is_none() => {
+                    Ok(ToolOutcome::text(self.files.read(permit, &path).await?))
+                }
+                "read" => {
+                    let number = |name: &str| arguments.as_value()[name].as_u64().unwrap().try_into().unwrap();
+                    let range = LineRange { first: number("first"), most: number("most") };
+                    let excerpt = self.files.read_lines(permit, &path, range).await?;
+                    Ok(ToolOutcome::text(format!("{:?} of {:?}", excerpt.text, excerpt.total)))
+                }
                 "wait" => std::future::pending().await,
                 _ => {
                     let text = arguments.as_value()["text"].as_str().unwrap_or_default();
