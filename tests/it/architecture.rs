@@ -10,7 +10,7 @@ const FLOORS: &[&[&str]] = &[
     &["near", "plain", "capability", "transcript"],
     &["policy", "panel", "model"],
     &["gate"],
-    &["event", "workspace", "tool", "command"],
+    &["event", "elicit", "workspace", "tool", "command"],
     &["store", "context"],
     &["turn", "session"],
 ];

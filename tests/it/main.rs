@@ -8,6 +8,7 @@
 )]
 
 mod architecture;
+mod asking;
 mod cli;
 mod crash;
 mod exit;

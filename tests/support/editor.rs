@@ -21,8 +21,8 @@ use tokio::sync::{mpsc, watch};
 use crate::ledger::{Ledger, Message, RpcError};
 use crate::runtime::resident_bytes;
 use crate::turn::Turn;
-pub use desk::{Answer, EditorOptions, Permission};
-use desk::{Desk, cancelled};
+use desk::Desk;
+pub use desk::{Answer, EditorOptions, Filled, Permission};
 
 /// How long any one thing may take before the test gives up.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -162,12 +162,12 @@ impl EditorDouble {
         Ok(Turn { stop, updates: self.updates(&prompt.session).split_off(prompt.from) })
     }
 
-    /// Cancels the session's prompts; held permission requests are given up.
+    /// Cancels the session's prompts; what its person holds is given up.
     pub fn cancel(&self, session: &str) {
         self.notify("session/cancel", json!({ "sessionId": session }));
         let held = self.shared.lock().desk.release();
-        for id in held {
-            self.write_message(&reply(&id, cancelled()));
+        for (id, answer) in held {
+            self.write_message(&reply(&id, answer));
         }
     }
 
@@ -266,6 +266,21 @@ impl EditorDouble {
     /// All permission requests until now.
     pub fn permissions(&self) -> Vec<Permission> {
         self.shared.lock().desk.permissions.clone()
+    }
+
+    /// The params of all forms and pages until now.
+    pub fn elicitations(&self) -> Vec<Value> {
+        self.shared.lock().desk.elicitations.clone()
+    }
+
+    /// Waits until the person was shown so many forms and pages in all.
+    pub async fn until_elicited(&self, times: usize) -> Value {
+        self.until("an elicitation", |heard| heard.desk.elicitations.get(times - 1).cloned()).await
+    }
+
+    /// Waits until so many held requests were withdrawn in all.
+    pub async fn until_withdrawn(&self, times: usize) {
+        self.until("a withdrawal", |heard| (heard.desk.withdrawn >= times).then_some(())).await;
     }
 
     /// Method and path of all file calls until now.
@@ -450,9 +465,8 @@ impl Shared {
                 Vec::new()
             }
             Some(Message::Notification { method, params }) if method == "$/cancel_request" => {
-                let withdrawn = params["requestId"].clone();
-                let held = heard.desk.held.iter().position(|id| *id == withdrawn);
-                held.map(|at| reply(&heard.desk.held.remove(at), cancelled())).into_iter().collect()
+                let id = &params["requestId"];
+                heard.desk.withdraw(id).map(|answer| reply(id, answer)).into_iter().collect()
             }
             Some(Message::Notification { method, params }) => {
                 heard.notifications.push((method, params));

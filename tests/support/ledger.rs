@@ -175,7 +175,10 @@ impl Ledger {
             "session/request_permission" => true,
             "fs/read_text_file" => self.offers("/fs/readTextFile"),
             "fs/write_text_file" => self.offers("/fs/writeTextFile"),
-            "elicitation/create" => !self.capabilities["elicitation"].is_null(),
+            "elicitation/create" => match params["mode"].as_str() {
+                Some(mode @ ("form" | "url")) => self.offers(&format!("/elicitation/{mode}")),
+                _ => false,
+            },
             method => method.starts_with("terminal/") && self.offers("/terminal"),
         };
         if !offered {

@@ -14,6 +14,7 @@
 //! | [`model`] | what a language model is |
 //! | [`gate`] | the only maker of permits |
 //! | [`event`] | all that happens in a session |
+//! | [`elicit`] | asking the person for values, as a port |
 //! | [`workspace`] | the project's files, as a port |
 //! | [`tool`] | what the model can call |
 //! | [`command`] | what a person can type |
@@ -25,6 +26,7 @@
 pub mod capability;
 pub mod command;
 pub mod context;
+pub mod elicit;
 pub mod event;
 pub mod gate;
 pub mod model;

@@ -7,6 +7,7 @@
 mod actor;
 mod commands;
 mod directory;
+mod ordered;
 mod outbox;
 
 use std::sync::Arc;
@@ -18,8 +19,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::capability::Roots;
 use crate::command::CommandCatalog;
+use crate::elicit::Elicitor;
 use crate::event::{EventSink as _, SessionEvent};
-use crate::gate::{Approval, Approver, Ask};
+use crate::gate::Approver;
 use crate::panel::{PanelBoard, PanelError, PanelInfo, PanelReply, PanelView};
 use crate::policy::Mode;
 use crate::store::{SessionStore, StoreError};
@@ -29,6 +31,7 @@ use crate::workspace::Workspace;
 
 pub use commands::builtin_commands;
 pub use directory::Sessions;
+pub use ordered::{OrderedApprover, OrderedElicitor};
 pub use outbox::{Audience, Outbox};
 
 use actor::Letter;
@@ -37,6 +40,8 @@ use actor::Letter;
 pub trait Face: Send + Sync {
     /// Asks its person.
     fn approver(&self, session: &SessionId) -> Arc<dyn Approver>;
+    /// Asks its person for values.
+    fn elicitor(&self, session: &SessionId) -> Arc<dyn Elicitor>;
     /// Puts the client's own files (unsaved text) over the disk's.
     fn overlay(&self, session: &SessionId, roots: &Roots, disk: Arc<dyn Workspace>) -> Arc<dyn Workspace>;
     /// Shows it what happens.
@@ -243,30 +248,5 @@ impl Shared {
         for panel in self.panels.stale() {
             self.turns.outbox.show_panel_changed(panel);
         }
-    }
-}
-
-/// Lets everything that was emitted be shown before a question is asked: a question about a call that the client has
-/// not heard of is refused by clients.
-pub struct OrderedApprover {
-    outbox: Outbox,
-    inner: Arc<dyn Approver>,
-}
-
-impl OrderedApprover {
-    /// Asks `inner`, after `outbox`.
-    pub fn new(outbox: Outbox, inner: Arc<dyn Approver>) -> Self {
-        Self { outbox, inner }
-    }
-}
-
-impl Approver for OrderedApprover {
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Approval> {
-        Box::pin(async move {
-            match self.outbox.flush().await {
-                Ok(()) => self.inner.ask(ask).await,
-                Err(_) => Approval::NoChannel,
-            }
-        })
     }
 }

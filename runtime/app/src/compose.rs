@@ -18,7 +18,8 @@ use acp_runtime_agent::event::{CommandInfo, SessionEvent};
 use acp_runtime_agent::gate::{Gate, SharedMode};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
 use acp_runtime_agent::session::{
-    OpenError, OrderedApprover, Outbox, SessionFactory, SessionHandle, SessionParts, SessionRequest, builtin_commands,
+    OpenError, OrderedApprover, OrderedElicitor, Outbox, SessionFactory, SessionHandle, SessionParts, SessionRequest,
+    builtin_commands,
 };
 use acp_runtime_agent::store::{SessionRecord, SessionStore};
 use acp_runtime_agent::tool::ToolCatalog;
@@ -34,7 +35,7 @@ use crate::audit::AuditLog;
 use crate::models::{Models, ModelsError};
 use crate::settings::{Paths, Settings, SettingsError, variable};
 use crate::store::{Answers, SqliteStore};
-use crate::tools::native_tools;
+use crate::tools::{Surroundings, native_tools};
 use crate::transport::stdio;
 use crate::workspace::{DiskWorkspace, RootError, RootRegistry};
 
@@ -149,7 +150,8 @@ impl Runtime {
         let loaded: Vec<_> = plugins.iter().map(|known| known.plugin.clone()).collect();
         let offered = self.shelf.host().open(&loaded, scope);
         let mut tools = ToolCatalog::default();
-        for tool in native_tools(workspace, roots.clone()) {
+        let elicitor = Arc::new(OrderedElicitor::new(outbox.clone(), face.elicitor(&id)));
+        for tool in native_tools(Surroundings { workspace, roots: roots.clone(), elicitor }) {
             add(tools.add(tool));
         }
         let (panels, commands) = furnish(offered, &mut tools, stale);

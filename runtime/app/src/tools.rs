@@ -1,9 +1,10 @@
-//! The runtime's own tools: reading, writing and searching the session's files.
+//! The runtime's own tools: reading, writing and searching the session's files, and asking its person.
 //!
-//! One file per tool. All go through the [`Workspace`] port with the permit of their call; none opens a path by itself,
-//! so an editor's buffers can stand in for the disk. Their specs are shared by all sessions. Knows nothing about policy
-//! or about who asks. Tested as tables against a real folder.
+//! One file per tool. Those for files go through the [`Workspace`] port with the permit of their call; none opens a path
+//! by itself, so an editor's buffers can stand in for the disk. Their specs are shared by all sessions. Knows nothing
+//! about policy or about who asks. Tested as tables against a real folder.
 
+mod ask_user;
 mod change;
 mod edit_file;
 mod find_files;
@@ -17,6 +18,7 @@ mod write_file;
 use std::sync::Arc;
 
 use acp_runtime_agent::capability::{Roots, ToolName, WorkspacePath};
+use acp_runtime_agent::elicit::Elicitor;
 use acp_runtime_agent::model::{InputSchema, ToolKind, ToolSpec};
 use acp_runtime_agent::tool::{Tool, ToolError};
 use acp_runtime_agent::transcript::Location;
@@ -26,8 +28,19 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use tokio_util::sync::CancellationToken;
 
-/// The tools for the files of one session.
-pub fn native_tools(workspace: Arc<dyn Workspace>, roots: Roots) -> Vec<Arc<dyn Tool>> {
+/// What a session lends to its tools.
+pub struct Surroundings {
+    /// Its files.
+    pub workspace: Arc<dyn Workspace>,
+    /// Its folders.
+    pub roots: Roots,
+    /// The way to its person.
+    pub elicitor: Arc<dyn Elicitor>,
+}
+
+/// The tools of one session.
+pub fn native_tools(surroundings: Surroundings) -> Vec<Arc<dyn Tool>> {
+    let Surroundings { workspace, roots, elicitor } = surroundings;
     let files = Files { workspace, roots };
     vec![
         Arc::new(read_file::ReadFile(files.clone())),
@@ -36,6 +49,7 @@ pub fn native_tools(workspace: Arc<dyn Workspace>, roots: Roots) -> Vec<Arc<dyn 
         Arc::new(list_directory::ListDirectory(files.clone())),
         Arc::new(find_files::FindFiles(files.clone())),
         Arc::new(grep::Grep(files)),
+        Arc::new(ask_user::AskUser(elicitor)),
     ]
 }
 

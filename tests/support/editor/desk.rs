@@ -43,6 +43,19 @@ pub enum Answer {
     Hold,
 }
 
+/// What the person does with a form or a page.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Filled {
+    /// Fills it in, or opens it.
+    With(Value),
+    /// Does not want to.
+    Decline,
+    /// Closes it.
+    Cancel,
+    /// Looks at it and does nothing, until it is withdrawn.
+    Hold,
+}
+
 /// How an editor behaves.
 #[derive(Clone)]
 pub struct EditorOptions {
@@ -50,13 +63,20 @@ pub struct EditorOptions {
     pub capabilities: Value,
     /// How its person answers.
     pub answer: Arc<dyn Fn(&Permission) -> Answer + Send + Sync>,
+    /// How its person fills in forms and opens pages: gets the whole params.
+    pub fill: Arc<dyn Fn(&Value) -> Filled + Send + Sync>,
     /// Unsaved text, by absolute path.
     pub buffers: HashMap<String, String>,
 }
 
 impl Default for EditorOptions {
     fn default() -> Self {
-        Self { capabilities: json!({}), answer: Arc::new(|_| Answer::Pick("allow_once")), buffers: HashMap::new() }
+        Self {
+            capabilities: json!({}),
+            answer: Arc::new(|_| Answer::Pick("allow_once")),
+            fill: Arc::new(|_| Filled::Cancel),
+            buffers: HashMap::new(),
+        }
     }
 }
 
@@ -65,6 +85,14 @@ impl EditorOptions {
     #[must_use]
     pub fn with_files(mut self) -> Self {
         self.capabilities["fs"] = json!({ "readTextFile": true, "writeTextFile": true });
+        self
+    }
+
+    /// Offers to show forms and to open pages, which its person treats by `fill`.
+    #[must_use]
+    pub fn filling(mut self, fill: impl Fn(&Value) -> Filled + Send + Sync + 'static) -> Self {
+        self.capabilities["elicitation"] = json!({ "form": {}, "url": {} });
+        self.fill = Arc::new(fill);
         self
     }
 
@@ -88,10 +116,14 @@ impl EditorOptions {
 pub(super) struct Desk {
     pub(super) buffers: HashMap<String, String>,
     pub(super) permissions: Vec<Permission>,
+    /// The params of every form and page.
+    pub(super) elicitations: Vec<Value>,
     /// Method and path of every file call.
     pub(super) file_calls: Vec<(String, String)>,
-    /// Requests that nobody has answered yet.
-    pub(super) held: Vec<Value>,
+    /// Requests that nobody has answered yet, and how each is given up.
+    pub(super) held: Vec<(Value, Value)>,
+    /// How many of them were withdrawn.
+    pub(super) withdrawn: usize,
 }
 
 impl Desk {
@@ -105,15 +137,23 @@ impl Desk {
     ) -> Option<Value> {
         match method {
             "session/request_permission" => self.permit(options, id, params),
+            "elicitation/create" => self.elicit(options, id, params),
             "fs/read_text_file" => Some(self.read(params)),
             "fs/write_text_file" => Some(self.write(params)),
             _ => Some(json!({ "error": { "code": -32601, "message": "Method not found" } })),
         }
     }
 
-    /// Gives up all held requests; answers their ids.
-    pub(super) fn release(&mut self) -> Vec<Value> {
+    /// Gives up all held requests: their ids and answers.
+    pub(super) fn release(&mut self) -> Vec<(Value, Value)> {
         std::mem::take(&mut self.held)
+    }
+
+    /// Gives up a held request that was withdrawn: its answer.
+    pub(super) fn withdraw(&mut self, id: &Value) -> Option<Value> {
+        let at = self.held.iter().position(|(held, _)| held == id)?;
+        self.withdrawn += 1;
+        Some(self.held.remove(at).1)
     }
 
     fn permit(&mut self, options: &EditorOptions, id: &Value, params: &Value) -> Option<Value> {
@@ -131,7 +171,7 @@ impl Desk {
         self.permissions.push(permission);
         match (answer, chosen) {
             (Answer::Hold, _) => {
-                self.held.push(id.clone());
+                self.held.push((id.clone(), cancelled()));
                 None
             }
             (_, Some(option)) => {
@@ -139,6 +179,22 @@ impl Desk {
             }
             (_, None) => Some(cancelled()),
         }
+    }
+
+    fn elicit(&mut self, options: &EditorOptions, id: &Value, params: &Value) -> Option<Value> {
+        self.elicitations.push(params.clone());
+        let result = match (options.fill)(params) {
+            Filled::With(content) if params["mode"] == "url" && content.is_null() => json!({ "action": "accept" }),
+            Filled::With(content) => json!({ "action": "accept", "content": content }),
+            Filled::Decline => json!({ "action": "decline" }),
+            Filled::Cancel => json!({ "action": "cancel" }),
+            Filled::Hold => {
+                let withdrawn = json!({ "error": { "code": -32800, "message": "Request cancelled" } });
+                self.held.push((id.clone(), withdrawn));
+                return None;
+            }
+        };
+        Some(json!({ "result": result }))
     }
 
     fn read(&mut self, params: &Value) -> Value {
@@ -177,6 +233,6 @@ impl Desk {
 }
 
 /// The answer to a permission request whose turn went away.
-pub(super) fn cancelled() -> Value {
+fn cancelled() -> Value {
     json!({ "result": { "outcome": { "outcome": "cancelled" } } })
 }

@@ -4,16 +4,19 @@
 //! dispatch loop; each has its time, and dropping one withdraws it. Tested in `tests.rs` with a client at the other end.
 
 mod approver;
+mod elicitor;
 mod files;
 
 use std::time::Duration;
 
 use agent_client_protocol::v1::schema;
 use agent_client_protocol::{
-    Client, ConnectionTo, Error, JsonRpcRequest, is_connection_terminated, is_incoming_transport_closed,
+    Client, ConnectionTo, Error, JsonRpcNotification, JsonRpcRequest, is_connection_terminated,
+    is_incoming_transport_closed,
 };
 
 pub(super) use approver::EditorApprover;
+pub(super) use elicitor::EditorElicitor;
 pub(super) use files::EditorWorkspace;
 
 /// How long a client may take.
@@ -56,6 +59,12 @@ impl Peer {
         match self.patience.person {
             Some(patience) => within(patience, answer).await,
             None => Ok(answer.await?),
+        }
+    }
+
+    fn tell(&self, notification: impl JsonRpcNotification) {
+        if let Err(error) = self.connection.send_notification(notification) {
+            tracing::debug!(code = ?error.code, "the client is gone and was not told");
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp_runtime_agent::capability::Roots;
+use acp_runtime_agent::elicit::Elicitor;
 use acp_runtime_agent::event::{Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::Approver;
 use acp_runtime_agent::session::{Audience, Face, SessionHandle};
@@ -19,7 +20,7 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
-use super::editor::{EditorApprover, EditorWorkspace, Patience, Peer};
+use super::editor::{EditorApprover, EditorElicitor, EditorWorkspace, Patience, Peer};
 use super::offers::{Offer, Offers};
 use super::{Options, panels, wire};
 use crate::transport::Flow;
@@ -80,6 +81,11 @@ fn named(session: &SessionId) -> schema::SessionId {
 impl Face for EditorFace {
     fn approver(&self, session: &SessionId) -> Arc<dyn Approver> {
         Arc::new(EditorApprover::new(self.peer(session)))
+    }
+
+    fn elicitor(&self, session: &SessionId) -> Arc<dyn Elicitor> {
+        let (forms, pages) = (self.offers.has(Offer::Forms), self.offers.has(Offer::Pages));
+        Arc::new(EditorElicitor { peer: self.peer(session), forms, pages })
     }
 
     fn overlay(&self, session: &SessionId, roots: &Roots, disk: Arc<dyn Workspace>) -> Arc<dyn Workspace> {

@@ -12,6 +12,10 @@ pub(super) enum Offer {
     ReadTextFile,
     /// `fs/write_text_file`.
     WriteTextFile,
+    /// `elicitation/create` with a form.
+    Forms,
+    /// `elicitation/create` with a page to open.
+    Pages,
     /// The update `notice`.
     Notices,
     /// It draws panels, and wants to know when they change.
@@ -33,6 +37,8 @@ enum Sign {
 const TABLE: &[(Offer, &str, Sign)] = &[
     (Offer::ReadTextFile, "/fs/readTextFile", Sign::True),
     (Offer::WriteTextFile, "/fs/writeTextFile", Sign::True),
+    (Offer::Forms, "/elicitation/form", Sign::Object),
+    (Offer::Pages, "/elicitation/url", Sign::Object),
     (Offer::Notices, "/session/notices", Sign::Object),
     (Offer::Panels, "/_meta/aar/panels", Sign::Something),
 ];
@@ -90,6 +96,8 @@ mod tests {
             (json!({ "fs": { "readTextFile": true } }), vec![Offer::ReadTextFile]),
             (json!({ "fs": { "readTextFile": false, "writeTextFile": true } }), vec![Offer::WriteTextFile]),
             (json!({ "fs": { "readTextFile": "true", "writeTextFile": {} } }), vec![]),
+            (json!({ "elicitation": {} }), vec![]),
+            (json!({ "elicitation": { "form": {}, "url": null } }), vec![Offer::Forms]),
             (json!({ "session": { "notices": {} } }), vec![Offer::Notices]),
             (json!({ "session": { "notices": true } }), vec![]),
             (json!({ "session": { "notices": null } }), vec![]),

@@ -4,6 +4,7 @@
 //! person: 256 KiB). Wire types stop at this room. Knows no connection and no session. Tested by tables.
 
 mod ask;
+mod elicit;
 mod prompt;
 mod session;
 mod size;
@@ -11,6 +12,7 @@ mod tool;
 mod update;
 
 pub(super) use ask::{Question, approval, question};
+pub(super) use elicit::{form, page, reply};
 pub(super) use prompt::parts;
 pub(super) use session::{capabilities, directories, modes, session_info, stop_reason};
 pub(super) use size::escaped_len;

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _, Stderr, Stdout, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use acp_runtime_agent::capability::{EffectPattern, Roots};
+use acp_runtime_agent::elicit::{Elicitor, NoElicitor};
 use acp_runtime_agent::event::{SessionEvent, TurnEnd};
 use acp_runtime_agent::gate::{Approval, Approver, Ask};
 use acp_runtime_agent::session::{Audience, Face};
@@ -34,6 +35,10 @@ impl Headless {
 impl Face for Headless {
     fn approver(&self, _session: &SessionId) -> Arc<dyn Approver> {
         self.approver.clone()
+    }
+
+    fn elicitor(&self, _session: &SessionId) -> Arc<dyn Elicitor> {
+        Arc::new(NoElicitor)
     }
 
     fn overlay(&self, _session: &SessionId, _roots: &Roots, disk: Arc<dyn Workspace>) -> Arc<dyn Workspace> {

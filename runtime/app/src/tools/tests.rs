@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use acp_runtime_agent::capability::Effect;
+use acp_runtime_agent::elicit::NoElicitor;
 use acp_runtime_agent::tool::{ToolArguments, ToolCatalog};
 use acp_runtime_agent::transcript::{ToolContent, ToolOutcome};
 use expect_test::{Expect, expect};
@@ -31,7 +32,8 @@ fn desk(files: &[(&str, &str)]) -> Desk {
     let workspace = DiskWorkspace::open(&RootRegistry::default(), &[folder.path().to_owned()], Arc::default()).unwrap();
     let roots = workspace.roots().clone();
     let mut tools = ToolCatalog::default();
-    for tool in native_tools(Arc::new(workspace), roots) {
+    let elicitor = Arc::new(NoElicitor);
+    for tool in native_tools(Surroundings { workspace: Arc::new(workspace), roots, elicitor }) {
         tools.add(tool).unwrap();
     }
     Desk { folder, tools }
@@ -88,7 +90,7 @@ fn check(actual: &str, expected: &Expect) {
 fn schemas_are_strict_plain_and_shared() {
     let (one, other) = (desk(&[]), desk(&[]));
     let names: Vec<&str> = one.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
-    assert_eq!(names, ["read_file", "write_file", "edit_file", "list_directory", "find_files", "grep"]);
+    assert_eq!(names, ["read_file", "write_file", "edit_file", "list_directory", "find_files", "grep", "ask_user"]);
     for tool in one.tools.iter() {
         let spec = tool.spec();
         assert!(Arc::ptr_eq(spec, other.tool(spec.name.as_str()).spec()), "{}", spec.name);
