@@ -9,10 +9,12 @@
 
 mod architecture;
 mod asking;
+mod cancel;
 mod cli;
 mod crash;
 mod exit;
 mod foreign;
+mod full_disk;
 mod hostile_guests;
 mod hostile_wire;
 mod models;

@@ -139,3 +139,31 @@ async fn what_cannot_be_loaded_is_refused_before_anything_is_shown() {
     assert_eq!(missing.code, -32602);
     editor.close().await;
 }
+
+#[tokio::test]
+async fn a_session_is_one_process_s_at_a_time() {
+    let runtime = work();
+    let load = |session: &str| json!({ "sessionId": session, "cwd": runtime.project(), "mcpServers": [] });
+    let (one, other) = (runtime.editor().await, runtime.editor().await);
+    let session = one.new_session().await;
+    one.prompt(&session, "Read").await;
+    let refused = other.request("session/load", load(&session)).await.unwrap_err();
+    assert_eq!((refused.code, &refused.data["reason"]), (-32600, &json!("in_use")), "{refused:?}");
+    assert_eq!(refused.data["process"], one.process().as_raw_nonzero().get());
+    assert!(refused.message.contains(&one.process().as_raw_nonzero().get().to_string()), "{refused:?}");
+    // The process itself may open it anew; and reading is no work on it.
+    one.load_session(&session).await;
+    assert_eq!(runtime.run(&["session", "show", &session]).code, Some(0));
+
+    one.call("session/close", json!({ "sessionId": session })).await;
+    other.load_session(&session).await;
+    assert_eq!(
+        one.request("session/load", load(&session)).await.unwrap_err().data["process"],
+        other.process().as_raw_nonzero().get()
+    );
+    other.kill().await;
+    one.load_session(&session).await;
+    assert_eq!(one.prompt(&session, "Once more").await.stop, "end_turn");
+    one.close().await;
+    assert!(runtime.home().join("sessions.db-owners").read_dir().unwrap().next().is_none(), "nothing is left behind");
+}

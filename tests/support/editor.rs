@@ -58,6 +58,13 @@ pub struct OpenPrompt {
     from: usize,
 }
 
+impl OpenPrompt {
+    /// The id of its request.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+}
+
 struct Shared {
     options: EditorOptions,
     heard: Mutex<Heard>,
@@ -301,6 +308,11 @@ impl EditorDouble {
     /// The memory that the process holds now, in bytes.
     pub fn resident_bytes(&self) -> u64 {
         resident_bytes(self.pid)
+    }
+
+    /// The id of the process.
+    pub fn process(&self) -> Pid {
+        self.pid
     }
 
     /// Stops or goes on reading what the agent writes.

@@ -143,6 +143,14 @@ impl Runtime {
         EditorDouble::spawn(self.command(&self.arguments), self.project(), self.place.clone(), options)
     }
 
+    /// An editor on a process that `sh` starts after `preparation`, a line of its language.
+    pub fn spawn_prepared(&self, preparation: &str, options: EditorOptions) -> EditorDouble {
+        let mut command = Command::new("sh");
+        self.furnish(&mut command);
+        command.args(["-c", &format!("{preparation}; exec \"$0\" \"$@\"")]).arg(binary()).args(&self.arguments);
+        EditorDouble::spawn(command, self.project(), self.place.clone(), options)
+    }
+
     /// Waits until no process of this runtime is left, nor one in its folders, and fails if one stays.
     pub fn assert_no_process_left(&self) {
         let deadline = Instant::now() + Duration::from_secs(2);

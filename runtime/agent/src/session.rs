@@ -9,9 +9,10 @@ mod commands;
 mod directory;
 mod ordered;
 mod outbox;
+mod prompt;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -24,15 +25,16 @@ use crate::event::{EventSink as _, SessionEvent};
 use crate::gate::Approver;
 use crate::panel::{PanelBoard, PanelError, PanelInfo, PanelReply, PanelView};
 use crate::policy::Mode;
-use crate::store::{SessionStore, StoreError};
-use crate::transcript::{Part, SessionId, StopReason};
-use crate::turn::{TurnContext, TurnError};
+use crate::store::{Claim, SessionStore, StoreError};
+use crate::transcript::{Part, SessionId};
+use crate::turn::TurnContext;
 use crate::workspace::Workspace;
 
 pub use commands::builtin_commands;
 pub use directory::Sessions;
 pub use ordered::{OrderedApprover, OrderedElicitor};
 pub use outbox::{Audience, Outbox};
+pub use prompt::{Prompt, PromptError};
 
 use actor::Letter;
 
@@ -123,20 +125,6 @@ pub enum OnBusy {
     Reject,
 }
 
-/// Why a prompt was not answered.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PromptError {
-    /// The turn failed.
-    #[error(transparent)]
-    Turn(#[from] TurnError),
-    /// Another prompt runs, or too many wait.
-    #[error("the session is busy with another prompt: wait for it, or cancel it")]
-    Busy,
-    /// The session was closed.
-    #[error("the session is closed")]
-    Closed,
-}
-
 /// A live session from outside; cheap to clone.
 #[derive(Clone)]
 pub struct SessionHandle {
@@ -150,16 +138,17 @@ struct Shared {
     commands: CommandCatalog,
     panels: Arc<PanelBoard>,
     busy: AtomicBool,
+    prompts: AtomicU64,
 }
 
 impl SessionHandle {
-    /// Starts the session's actor.
-    pub fn spawn(parts: SessionParts) -> Self {
+    /// Starts the session's actor, which keeps the `claim` until the session is closed.
+    pub fn spawn(parts: SessionParts, claim: Claim) -> Self {
         let SessionParts { id, turns, commands, panels, on_busy } = parts;
-        let busy = AtomicBool::new(false);
-        let shared = Arc::new(Shared { id, turns, commands, panels, busy });
+        let (busy, prompts) = (AtomicBool::new(false), AtomicU64::new(0));
+        let shared = Arc::new(Shared { id, turns, commands, panels, busy, prompts });
         let (mailbox, letters) = mpsc::unbounded_channel();
-        tokio::spawn(actor::run(shared.clone(), letters, on_busy));
+        tokio::spawn(actor::run(shared.clone(), letters, on_busy, claim));
         Self { shared, mailbox }
     }
 
@@ -178,15 +167,13 @@ impl SessionHandle {
         self.shared.turns.gate.mode().get()
     }
 
-    /// Puts a prompt into the mailbox; the answer comes when its turn has ended and all its events were shown. The
-    /// order of calls is the order of turns, even if the futures are awaited later.
-    pub fn prompt(&self, parts: Vec<Part>) -> impl Future<Output = Result<StopReason, PromptError>> + use<> {
-        let (reply, answer) = oneshot::channel();
-        let sent = self.mailbox.send(Letter::Prompt { parts, reply });
-        async move {
-            sent.map_err(|_| PromptError::Closed)?;
-            answer.await.unwrap_or(Err(PromptError::Closed))
-        }
+    /// Puts a prompt into the mailbox at once; awaited, it gives the answer. The order of calls is the order of turns.
+    pub fn prompt(&self, parts: Vec<Part>) -> Prompt {
+        let ticket = self.shared.prompts.fetch_add(1, Ordering::Relaxed);
+        let (prompt, reply) = Prompt::new(ticket, self.mailbox.clone());
+        // A closed session drops the letter, and with it the reply.
+        let _ = self.mailbox.send(Letter::Prompt(prompt::Entry { ticket, parts, reply }));
+        prompt
     }
 
     /// Cancels the running prompt and those that wait. Does nothing when there is none.

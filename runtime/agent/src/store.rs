@@ -52,6 +52,14 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
+    /// Another process works on the session.
+    #[error("session `{session}` is open in another process ({process})")]
+    InUse {
+        /// The session.
+        session: SessionId,
+        /// The other process's id.
+        process: u32,
+    },
     /// No such page.
     #[error("`{0}` is not a cursor of this list")]
     BadCursor(String),
@@ -80,11 +88,45 @@ pub struct SessionPage {
 /// A session and all its events, in order.
 pub type KeptSession = (SessionRecord, Vec<SessionEvent>);
 
+/// That this process works on a session, and no other may. Dropped, it gives the session back; so does the process's
+/// end, whatever it is.
+#[must_use = "dropped, it gives the session back"]
+pub struct Claim(Option<GiveBack>);
+
+type GiveBack = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send + Sync>;
+
+impl Claim {
+    /// A claim that ends with `give_back`, whose future is done when another process may claim the session, and is
+    /// not always waited for.
+    pub fn new(give_back: impl FnOnce() -> BoxFuture<'static, ()> + Send + Sync + 'static) -> Self {
+        Self(Some(Box::new(give_back)))
+    }
+
+    /// Gives the session back, and returns when another process may claim it.
+    pub async fn give_back(mut self) {
+        if let Some(give_back) = self.0.take() {
+            give_back().await;
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(give_back) = self.0.take() {
+            drop(give_back());
+        }
+    }
+}
+
 /// Keeps sessions and their events.
 pub trait SessionStore: Send + Sync {
-    /// Makes a new session known. May return before it is on disk; a failure then shows in the first
-    /// [`SessionStore::append`].
-    fn create(&self, record: SessionRecord) -> BoxFuture<'_, Result<(), StoreError>>;
+    /// Makes a new session known, and this process the one that works on it. May return before it is on disk; a failure
+    /// then shows in the first [`SessionStore::append`].
+    fn create(&self, record: SessionRecord) -> BoxFuture<'_, Result<Claim, StoreError>>;
+
+    /// Makes this process the one that works on a session; it may claim it several times. Fails where another process
+    /// works on it. An unknown session can be claimed, which is of no consequence.
+    fn claim(&self, session: &SessionId) -> BoxFuture<'_, Result<Claim, StoreError>>;
 
     /// Keeps events, all or none, and returns once a crash of the process cannot lose them.
     fn append(&self, session: &SessionId, events: Arc<[SessionEvent]>) -> BoxFuture<'_, Result<(), StoreError>>;
@@ -95,7 +137,7 @@ pub trait SessionStore: Send + Sync {
     /// Sessions that have at least one event, newest first.
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<SessionPage, StoreError>>;
 
-    /// Forgets a session; an unknown one is already forgotten.
+    /// Forgets a session; an unknown one is already forgotten. Fails where another process works on it.
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 

@@ -65,8 +65,8 @@ fn execute(arguments: Arguments) -> Result<ExitCode, Failure> {
     let disabled = settings.plugins.disabled.clone();
     let runtime = Runtime::new(settings, &paths)?;
     match command {
-        Command::Acp => wait(runtime.serve_acp())??,
-        Command::Run(arguments) => return wait(run::command(runtime, arguments))?,
+        Command::Acp => wait(leaving(&runtime, runtime.clone().serve_acp()))??,
+        Command::Run(arguments) => return wait(leaving(&runtime, run::command(runtime.clone(), arguments)))?,
         Command::Session(command) => wait(session::command(runtime.store(), command))??,
         Command::Plugin(command) => wait(plugin::command(runtime, &disabled, command))??,
         Command::Config(_) | Command::Doctor { .. } | Command::Completions { .. } => {}
@@ -81,6 +81,13 @@ fn wait<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
     let outcome = threads.block_on(future);
     threads.shutdown_timeout(FAREWELL);
     Ok(outcome)
+}
+
+/// Work with sessions, and what is to be done after it.
+async fn leaving<T>(runtime: &Runtime, work: impl Future<Output = T>) -> T {
+    let outcome = work.await;
+    runtime.leave().await;
+    outcome
 }
 
 fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Failure> {

@@ -45,6 +45,8 @@ use storage::PluginStorage;
 
 /// How long a client may take for what needs no person: a file, a terminal.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(30);
+/// How long the store may take at the end of the process.
+const LEAVING: Duration = Duration::from_millis(500);
 
 /// Everything of one process.
 pub struct Runtime {
@@ -106,6 +108,13 @@ impl Runtime {
         acp::serve(transport, self, options, asked_to_stop()).await.map_err(broken)
     }
 
+    /// The last thing before the end of the process: what was to be kept is.
+    pub async fn leave(&self) {
+        if tokio::time::timeout(LEAVING, self.store.leave()).await.is_err() {
+            tracing::warn!("the session store is busy: not waited for any longer");
+        }
+    }
+
     async fn forget_old_sessions(&self) {
         let days = self.settings.limits.session_days;
         match self.store.retain(days).await {
@@ -115,7 +124,7 @@ impl Runtime {
         }
     }
 
-    fn open(&self, id: SessionId, request: SessionRequest, history: History) -> Result<SessionHandle, OpenError> {
+    fn open(&self, id: SessionId, request: SessionRequest, history: History) -> Result<SessionParts, OpenError> {
         let cwd = PathBuf::from(&request.cwd);
         let folders = self.open_folders(&request)?;
         let settings = self.settings_in(&cwd)?;
@@ -161,7 +170,7 @@ impl Runtime {
         })?;
         let turns = TurnContext { model, tools, gate, roots, limits: settings.limits.turn(), outbox };
         let on_busy = settings.prompt.on_busy();
-        Ok(SessionHandle::spawn(SessionParts { id, turns, commands, panels, on_busy }))
+        Ok(SessionParts { id, turns, commands, panels, on_busy })
     }
 
     /// All folders that the session is about; the first is its `cwd`.
@@ -193,9 +202,9 @@ impl SessionFactory for Runtime {
                 title: None,
                 updated: std::time::SystemTime::now(),
             };
-            let session = self.open(id, request, History::default())?;
-            self.store.create(record).await?;
-            Ok(session)
+            let parts = self.open(id, request, History::default())?;
+            let claim = self.store.create(record).await?;
+            Ok(SessionHandle::spawn(parts, claim))
         }
         .boxed()
     }
@@ -206,6 +215,7 @@ impl SessionFactory for Runtime {
         request: SessionRequest,
     ) -> BoxFuture<'_, Result<(SessionHandle, Vec<SessionEvent>), OpenError>> {
         async move {
+            let claim = self.store.claim(&id).await?;
             let Some((_, mut events)) = self.store.load(&id).await? else { return Err(OpenError::Unknown(id)) };
             let mut history = History::of(&events);
             let repair = history.repair();
@@ -214,7 +224,7 @@ impl SessionFactory for Runtime {
                 self.store.append(&id, repair.clone().into()).await?;
                 events.extend(repair);
             }
-            Ok((self.open(id, request, history)?, events))
+            Ok((SessionHandle::spawn(self.open(id, request, history)?, claim), events))
         }
         .boxed()
     }

@@ -2,13 +2,14 @@
 //!
 //! Constructing a [`SqliteStore`] costs nothing: the file is opened by the first piece of work. One thread writes, and
 //! commits all that waits for it together; another one reads beside it. What was answered survives the death of the
-//! process (write-ahead log, `synchronous = NORMAL`). Several processes may use the file at once. Knows nothing about
-//! clients and models. Tested by the conformance suite of `SessionStore`, by killing a process that writes, and by
+//! process (write-ahead log, `synchronous = NORMAL`). Several processes may use the file at once, each on sessions of
+//! its own (room `owner`). Knows nothing about clients and models. Tested by the conformance suite of `SessionStore`, by killing a process that writes, and by
 //! damaging the file.
 
 mod answers;
 mod journal;
 mod kv;
+mod owner;
 mod schema;
 mod worker;
 
@@ -18,13 +19,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use acp_runtime_agent::event::SessionEvent;
-use acp_runtime_agent::store::{KeptSession, ListQuery, SessionPage, SessionRecord, SessionStore, StoreError};
+use acp_runtime_agent::store::{Claim, KeptSession, ListQuery, SessionPage, SessionRecord, SessionStore, StoreError};
 use acp_runtime_agent::transcript::SessionId;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
 pub use self::answers::Answers;
 pub use self::kv::{KvSpace, KvWrite};
+use self::owner::Owner;
 use self::worker::{Role, Worker};
 
 /// The store on disk. Clones share it; the last one to go waits until all that was submitted is written.
@@ -34,8 +36,13 @@ pub struct SqliteStore(Arc<Shared>);
 struct Shared {
     writer: Worker,
     reader: Worker,
+    /// This process, as the file names it.
+    owner: Arc<Owner>,
     /// Sessions that were created but may not be on disk yet. Writing one is tried again with its first events.
     created: Mutex<HashMap<SessionId, SessionRecord>>,
+    /// How many claims there are on each session. Held while work on them is submitted, so that giving a session back
+    /// and claiming it again are written in that order.
+    claims: Mutex<HashMap<SessionId, usize>>,
 }
 
 impl SqliteStore {
@@ -45,29 +52,99 @@ impl SqliteStore {
         let opening = Arc::new(Mutex::new(()));
         Self(Arc::new(Shared {
             writer: Worker::new(path.clone(), Role::Writer, opening.clone()),
+            owner: Arc::new(Owner::beside(&path)),
             reader: Worker::new(path, Role::Reader, opening),
             created: Mutex::default(),
+            claims: Mutex::default(),
         }))
     }
 
-    /// Forgets the sessions that had no event for `days` days and says how many; 0 keeps all for ever.
+    /// Forgets the sessions that had no event for `days` days, apart from those that are open, and says how many; 0
+    /// keeps all for ever.
     pub async fn retain(&self, days: u32) -> Result<usize, StoreError> {
         const DAY: Duration = Duration::from_hours(24);
         let Some(limit) = SystemTime::now().checked_sub(DAY * days).filter(|_| days > 0) else { return Ok(0) };
-        self.0.writer.submit(move |db| journal::delete_before(db, limit)).await
+        let owner = self.0.owner.clone();
+        self.0.writer.submit(move |db| journal::delete_before(db, &owner, limit)).await
     }
 
+    /// Waits until all that was submitted is written, and gives back every session: for the end of the process, which
+    /// does not wait for those who still hold a clone.
+    pub async fn leave(&self) {
+        if !self.0.writer.has_begun() {
+            return;
+        }
+        let owner = self.0.owner.clone();
+        let left = self.0.writer.submit(move |_| {
+            owner.leave();
+            Ok(())
+        });
+        if let Err(error) = left.await {
+            tracing::warn!("{error}");
+        }
+    }
+
+    /// Counts a claim; `work` writes it down.
+    fn claiming<T>(&self, session: &SessionId, work: impl FnOnce() -> T) -> (Claim, T) {
+        let mut claims = self.0.claims();
+        *claims.entry(session.clone()).or_default() += 1;
+        let (shared, session) = (Arc::downgrade(&self.0), session.clone());
+        let claim = Claim::new(move || match shared.upgrade() {
+            Some(shared) => shared.give_back(&session),
+            None => futures::future::ready(()).boxed(),
+        });
+        (claim, work())
+    }
+}
+
+impl Shared {
     fn created(&self) -> MutexGuard<'_, HashMap<SessionId, SessionRecord>> {
-        self.0.created.lock().unwrap_or_else(PoisonError::into_inner)
+        self.created.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn claims(&self) -> MutexGuard<'_, HashMap<SessionId, usize>> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends one claim; the last one gives the session back.
+    fn give_back(self: Arc<Self>, session: &SessionId) -> BoxFuture<'static, ()> {
+        let mut claims = self.claims();
+        let left = claims.get_mut(session).map_or(0, |count| {
+            *count -= 1;
+            *count
+        });
+        if left > 0 {
+            return futures::future::ready(()).boxed();
+        }
+        claims.remove(session);
+        let (owner, id, session) = (self.owner.clone(), session.clone(), session.clone());
+        let given = self.writer.submit(move |db| journal::give_back(db, &owner, &id));
+        drop(claims);
+        async move {
+            match given.await {
+                Ok(()) => drop(self.created().remove(&session)),
+                Err(error) => tracing::warn!("a session stays this process's until its end: {error}"),
+            }
+        }
+        .boxed()
     }
 }
 
 impl SessionStore for SqliteStore {
-    fn create(&self, record: SessionRecord) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.created().insert(record.id.clone(), record.clone());
+    fn create(&self, record: SessionRecord) -> BoxFuture<'_, Result<Claim, StoreError>> {
+        self.0.created().insert(record.id.clone(), record.clone());
+        let (id, owner) = (record.id.clone(), self.0.owner.clone());
         // Not waited for: a failure is met again by the first `append`.
-        drop(self.0.writer.submit(move |db| journal::insert(db, &record)));
-        futures::future::ready(Ok(())).boxed()
+        let submit = || drop(self.0.writer.submit(move |db| journal::insert(db, &owner, &record)));
+        let (claim, ()) = self.claiming(&id, submit);
+        futures::future::ready(Ok(claim)).boxed()
+    }
+
+    fn claim(&self, session: &SessionId) -> BoxFuture<'_, Result<Claim, StoreError>> {
+        let (id, owner) = (session.clone(), self.0.owner.clone());
+        let submit = || self.0.writer.submit(move |db| journal::claim(db, &owner, &id));
+        let (claim, claimed) = self.claiming(session, submit);
+        async move { claimed.await.map(|()| claim) }.boxed()
     }
 
     fn append(&self, session: &SessionId, events: Arc<[SessionEvent]>) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -75,19 +152,19 @@ impl SessionStore for SqliteStore {
             return futures::future::ready(Ok(())).boxed();
         }
         let id = session.clone();
-        let new = self.created().get(session).cloned();
+        let new = self.0.created().get(session).cloned();
         let first = new.is_some();
-        let session = session.clone();
+        let (session, owner) = (session.clone(), self.0.owner.clone());
         let written = self.0.writer.submit(move |db| {
             if let Some(record) = new {
-                journal::insert(db, &record)?;
+                journal::insert(db, &owner, &record)?;
             }
             journal::append(db, &session, &events)
         });
         async move {
             written.await?;
             if first {
-                self.created().remove(&id);
+                self.0.created().remove(&id);
             }
             Ok(())
         }
@@ -95,7 +172,7 @@ impl SessionStore for SqliteStore {
     }
 
     fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<Option<KeptSession>, StoreError>> {
-        let new = self.created().get(session).cloned();
+        let new = self.0.created().get(session).cloned();
         let session = session.clone();
         let found = self.0.reader.submit(move |db| journal::load(db, &session));
         async move { Ok(found.await?.or(new.map(|record| (record, Vec::new())))) }.boxed()
@@ -110,9 +187,9 @@ impl SessionStore for SqliteStore {
     }
 
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.created().remove(session);
-        let session = session.clone();
-        self.0.writer.submit(move |db| journal::delete(db, session.as_str())).boxed()
+        self.0.created().remove(session);
+        let (session, owner) = (session.clone(), self.0.owner.clone());
+        self.0.writer.submit(move |db| journal::delete(db, &owner, &session)).boxed()
     }
 }
 

@@ -8,29 +8,39 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::prompt::{Entry, Outcome};
 use super::{OnBusy, PromptError, Shared};
 use crate::command::{CommandReply, Typed};
 use crate::event::{EventSink as _, SessionEvent, TurnEnd};
+use crate::store::Claim;
 use crate::transcript::{Part, StopReason};
 use crate::turn::TurnError;
 
-type Reply = oneshot::Sender<Result<StopReason, PromptError>>;
-
 pub(super) enum Letter {
-    Prompt { parts: Vec<Part>, reply: Reply },
+    Prompt(Entry),
+    /// The prompt with this ticket is no longer wanted.
+    Withdraw(u64),
     Cancel,
-    Close { done: oneshot::Sender<()> },
+    Close {
+        done: oneshot::Sender<()>,
+    },
 }
 
 struct Running {
+    ticket: u64,
     turn: JoinHandle<Result<StopReason, TurnError>>,
     cancel: CancellationToken,
-    reply: Reply,
+    reply: oneshot::Sender<Outcome>,
 }
 
-/// Runs until the session is closed or every handle is gone.
-pub(super) async fn run(shared: Arc<Shared>, mut letters: mpsc::UnboundedReceiver<Letter>, on_busy: OnBusy) {
-    let mut waiting: VecDeque<(Vec<Part>, Reply)> = VecDeque::new();
+/// Runs until the session is closed or every handle is gone. The session is this process's for as long.
+pub(super) async fn run(
+    shared: Arc<Shared>,
+    mut letters: mpsc::UnboundedReceiver<Letter>,
+    on_busy: OnBusy,
+    claim: Claim,
+) {
+    let mut waiting: VecDeque<Entry> = VecDeque::new();
     let mut running: Option<Running> = None;
     let closing = loop {
         let letter = match running.as_mut() {
@@ -38,18 +48,19 @@ pub(super) async fn run(shared: Arc<Shared>, mut letters: mpsc::UnboundedReceive
             Some(current) => tokio::select! {
                 ended = &mut current.turn => {
                     finish(&shared, running.take(), ended);
-                    running = waiting.pop_front().map(|(parts, reply)| start(&shared, parts, reply));
+                    running = waiting.pop_front().map(|entry| start(&shared, entry));
                     continue;
                 }
                 letter = letters.recv() => letter,
             },
         };
         match letter {
-            Some(Letter::Prompt { parts, reply }) => match (&running, on_busy) {
-                (None, _) => running = Some(start(&shared, parts, reply)),
-                (Some(_), OnBusy::Queue(most)) if waiting.len() < most => waiting.push_back((parts, reply)),
-                (Some(_), OnBusy::Queue(_) | OnBusy::Reject) => answer(reply, Err(PromptError::Busy)),
+            Some(Letter::Prompt(entry)) => match (&running, on_busy) {
+                (None, _) => running = Some(start(&shared, entry)),
+                (Some(_), OnBusy::Queue(most)) if waiting.len() < most => waiting.push_back(entry),
+                (Some(_), OnBusy::Queue(_) | OnBusy::Reject) => answer(entry.reply, Err(PromptError::Busy)),
             },
+            Some(Letter::Withdraw(ticket)) => withdraw(ticket, running.as_ref(), &mut waiting),
             Some(Letter::Cancel) => cancel(running.as_ref(), &mut waiting),
             Some(Letter::Close { done }) => break Some(done),
             None => break None,
@@ -61,17 +72,19 @@ pub(super) async fn run(shared: Arc<Shared>, mut letters: mpsc::UnboundedReceive
         let ended = (&mut current.turn).await;
         finish(&shared, Some(current), ended);
     }
+    claim.give_back().await;
     if let Some(done) = closing {
         // Whoever closed may not wait.
         let _ = done.send(());
     }
 }
 
-fn start(shared: &Arc<Shared>, parts: Vec<Part>, reply: Reply) -> Running {
+fn start(shared: &Arc<Shared>, entry: Entry) -> Running {
     shared.busy.store(true, Ordering::Release);
+    let Entry { ticket, parts, reply } = entry;
     let cancel = CancellationToken::new();
     let turn = tokio::spawn(prompt(shared.clone(), parts, cancel.clone()));
-    Running { turn, cancel, reply }
+    Running { ticket, turn, cancel, reply }
 }
 
 fn finish(
@@ -89,16 +102,26 @@ fn finish(
     }
 }
 
-fn cancel(running: Option<&Running>, waiting: &mut VecDeque<(Vec<Part>, Reply)>) {
+fn cancel(running: Option<&Running>, waiting: &mut VecDeque<Entry>) {
     if let Some(running) = running {
         running.cancel.cancel();
     }
-    for (_, reply) in waiting.drain(..) {
-        answer(reply, Ok(StopReason::Cancelled));
+    for entry in waiting.drain(..) {
+        answer(entry.reply, Ok(StopReason::Cancelled));
     }
 }
 
-fn answer(reply: Reply, outcome: Result<StopReason, PromptError>) {
+fn withdraw(ticket: u64, running: Option<&Running>, waiting: &mut VecDeque<Entry>) {
+    if let Some(running) = running.filter(|running| running.ticket == ticket) {
+        running.cancel.cancel();
+    }
+    let place = waiting.iter().position(|entry| entry.ticket == ticket);
+    if let Some(entry) = place.and_then(|place| waiting.remove(place)) {
+        answer(entry.reply, Ok(StopReason::Cancelled));
+    }
+}
+
+fn answer(reply: oneshot::Sender<Outcome>, outcome: Outcome) {
     // A client that went away does not wait for the answer.
     let _ = reply.send(outcome);
 }
@@ -106,6 +129,8 @@ fn answer(reply: Reply, outcome: Result<StopReason, PromptError>) {
 /// One prompt: a command, or a turn of the model. All events were shown when it returns.
 async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken) -> Result<StopReason, TurnError> {
     let outbox = &shared.turns.outbox;
+    // Prompts to a full disk are refused and do not gather: what waits to be kept must fit when there is a little room.
+    outbox.settle().await?;
     let typed = parts.first().and_then(|part| match part {
         Part::Text { text } => Some(text.clone()),
         _ => None,

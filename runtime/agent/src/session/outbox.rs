@@ -72,14 +72,18 @@ impl Outbox {
         Self(inner)
     }
 
-    /// Waits while too much is waiting. Where the store could not keep the session it is tried once more, and the
-    /// failure is told.
+    /// Where the store could not keep the session it is tried once more, and the failure is told. Costs nothing
+    /// otherwise.
+    pub async fn settle(&self) -> Result<(), StoreError> {
+        let failed = lock(&self.0.failure).is_some();
+        if failed { self.flush().await } else { Ok(()) }
+    }
+
+    /// Waits while too much is waiting. Fails like [`Outbox::settle`].
     pub async fn ready(&self) -> Result<(), StoreError> {
         loop {
             let drained = self.0.drained.notified();
-            if lock(&self.0.failure).is_some() {
-                self.flush().await?;
-            }
+            self.settle().await?;
             if self.0.waiting.load(Ordering::Acquire) < HIGH_WATER {
                 return Ok(());
             }

@@ -28,6 +28,7 @@ pub async fn check<S: SessionStore>(fresh: impl Fn() -> S) {
     sessions_do_not_mix(&fresh()).await;
     appends_in_flight_keep_their_order(&fresh()).await;
     a_deleted_session_stays_away(&fresh()).await;
+    one_process_may_claim_a_session_often(&fresh()).await;
     the_list_is_newest_first(&fresh()).await;
     the_list_keeps_to_a_folder(&fresh()).await;
     pages_are_stable_under_insertion(&fresh()).await;
@@ -50,6 +51,10 @@ pub fn text(message: &str, text: &str) -> SessionEvent {
     SessionEvent::AgentText { id: MessageId::new(message), text: text.to_owned(), local: false }
 }
 
+async fn create(store: &impl SessionStore, record: SessionRecord) {
+    let _given_back = store.create(record).await.unwrap();
+}
+
 async fn append(store: &impl SessionStore, session: &str, events: &[SessionEvent]) {
     store.append(&SessionId::new(session), events.into()).await.unwrap();
 }
@@ -69,7 +74,7 @@ fn first(limit: usize) -> ListQuery {
 
 async fn events_come_back_in_order(store: &impl SessionStore) {
     let made = record("s", "/project");
-    store.create(made.clone()).await.unwrap();
+    create(store, made.clone()).await;
     let events: Vec<SessionEvent> = (0..100).map(|n| text(&format!("m{}", n / 7), &format!("{n} "))).collect();
     let begun = SystemTime::now();
     for batch in events.chunks(9) {
@@ -133,7 +138,7 @@ async fn every_kind_of_event_survives(store: &impl SessionStore) {
         SessionEvent::TurnEnded { end: TurnEnd::Stopped(StopReason::MaxTokens) },
         SessionEvent::TurnEnded { end: TurnEnd::Failed("no network".to_owned()) },
     ];
-    store.create(record("s", "/project")).await.unwrap();
+    create(store, record("s", "/project")).await;
     append(store, "s", &events).await;
     assert_eq!(load(store, "s").await.unwrap().1, events, "every kind of event survives");
 }
@@ -148,7 +153,7 @@ async fn what_was_never_created_is_not_known(store: &impl SessionStore) {
 
 async fn a_created_session_is_known_but_not_listed(store: &impl SessionStore) {
     let made = record("s", "/project");
-    store.create(made.clone()).await.unwrap();
+    create(store, made.clone()).await;
     let (known, events) = load(store, "s").await.unwrap();
     assert_eq!((known.id, known.cwd, events), (made.id, made.cwd, vec![]));
     assert_eq!(listed(store, first(10)).await.0, Vec::<String>::new(), "a session without events is not listed");
@@ -157,14 +162,14 @@ async fn a_created_session_is_known_but_not_listed(store: &impl SessionStore) {
 }
 
 async fn appending_nothing_changes_nothing(store: &impl SessionStore) {
-    store.create(record("s", "/project")).await.unwrap();
+    create(store, record("s", "/project")).await;
     append(store, "s", &[]).await;
     assert_eq!(listed(store, first(10)).await.0, Vec::<String>::new());
 }
 
 async fn the_last_title_is_the_session_s(store: &impl SessionStore) {
     let title = |title: &str| SessionEvent::Title { title: title.to_owned() };
-    store.create(record("s", "/project")).await.unwrap();
+    create(store, record("s", "/project")).await;
     append(store, "s", &[title("one"), text("m", "x"), title("two")]).await;
     append(store, "s", &[text("m", "y")]).await;
     assert_eq!(load(store, "s").await.unwrap().0.title.as_deref(), Some("two"));
@@ -174,7 +179,7 @@ async fn the_last_title_is_the_session_s(store: &impl SessionStore) {
 
 async fn sessions_do_not_mix(store: &impl SessionStore) {
     for session in ["a", "b"] {
-        store.create(record(session, "/project")).await.unwrap();
+        create(store, record(session, "/project")).await;
     }
     for n in 0..20 {
         append(store, if n % 3 == 0 { "a" } else { "b" }, &[text(&format!("m{n}"), "x")]).await;
@@ -185,7 +190,7 @@ async fn sessions_do_not_mix(store: &impl SessionStore) {
 }
 
 async fn appends_in_flight_keep_their_order(store: &impl SessionStore) {
-    store.create(record("s", "/project")).await.unwrap();
+    create(store, record("s", "/project")).await;
     let id = SessionId::new("s");
     let events: Vec<SessionEvent> = (0..50).map(|n| text(&format!("m{n}"), "x")).collect();
     let waiting: Vec<_> = events.iter().map(|event| store.append(&id, [event.clone()].into())).collect();
@@ -197,7 +202,7 @@ async fn appends_in_flight_keep_their_order(store: &impl SessionStore) {
 
 async fn a_deleted_session_stays_away(store: &impl SessionStore) {
     let id = SessionId::new("s");
-    store.create(record("s", "/project")).await.unwrap();
+    create(store, record("s", "/project")).await;
     append(store, "s", &[text("m", "x")]).await;
     store.delete(&id).await.unwrap();
     store.delete(&id).await.unwrap();
@@ -206,15 +211,29 @@ async fn a_deleted_session_stays_away(store: &impl SessionStore) {
     assert_eq!(load(store, "s").await, None);
     assert_eq!(listed(store, first(10)).await, (vec![], None));
 
-    store.create(record("new", "/project")).await.unwrap();
+    create(store, record("new", "/project")).await;
     store.delete(&SessionId::new("new")).await.unwrap();
     assert_eq!(load(store, "new").await, None, "a session can be deleted before its first event");
+}
+
+async fn one_process_may_claim_a_session_often(store: &impl SessionStore) {
+    let id = SessionId::new("s");
+    let created = store.create(record("s", "/project")).await.unwrap();
+    let claims = [store.claim(&id).await.unwrap(), store.claim(&id).await.unwrap()];
+    drop(created);
+    append(store, "s", &[text("m", "x")]).await;
+    drop(claims);
+    let again = store.claim(&id).await.unwrap();
+    append(store, "s", &[text("m", "y")]).await;
+    drop(again);
+    drop(store.claim(&SessionId::new("nobody")).await.unwrap());
+    assert_eq!(load(store, "nobody").await, None, "claiming makes no session");
 }
 
 /// Sessions `s0`, `s1`, … in this order of their last events.
 async fn some(store: &impl SessionStore, count: usize) {
     for n in 0..count {
-        store.create(record(&format!("s{n}"), if n % 2 == 0 { "/even" } else { "/odd" })).await.unwrap();
+        create(store, record(&format!("s{n}"), if n % 2 == 0 { "/even" } else { "/odd" })).await;
     }
     for n in 0..count {
         touch(store, &format!("s{n}")).await;
@@ -252,7 +271,7 @@ async fn pages_are_stable_under_insertion(store: &impl SessionStore) {
     for round in 0.. {
         let Some(next) = cursor else { break };
         let new = format!("new{round}");
-        store.create(record(&new, "/project")).await.unwrap();
+        create(store, record(&new, "/project")).await;
         touch(store, &new).await;
         let (page, after) = listed(store, ListQuery { cursor: Some(next), ..first(3) }).await;
         seen.extend(page);

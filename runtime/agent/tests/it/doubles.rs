@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
@@ -17,7 +17,7 @@ use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::session::{
     Audience, OnBusy, OrderedApprover, Outbox, SessionHandle, SessionParts, builtin_commands,
 };
-use acp_runtime_agent::store::{ListQuery, SessionPage, SessionRecord, SessionStore, StoreError};
+use acp_runtime_agent::store::{Claim, ListQuery, SessionPage, SessionRecord, SessionStore, StoreError};
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError};
 use acp_runtime_agent::transcript::{Message, Part, SessionId, ToolContent, ToolOutcome};
 use acp_runtime_agent::turn::{TurnContext, TurnLimits};
@@ -70,6 +70,8 @@ impl Model for ScriptedModel {
 pub struct MemoryStore {
     events: Mutex<HashMap<SessionId, Vec<SessionEvent>>>,
     pub full: AtomicBool,
+    /// How many sessions are claimed.
+    pub claims: Arc<AtomicUsize>,
 }
 
 impl MemoryStore {
@@ -79,8 +81,12 @@ impl MemoryStore {
 }
 
 impl SessionStore for MemoryStore {
-    fn create(&self, _: SessionRecord) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async { Ok(()) })
+    fn create(&self, _: SessionRecord) -> BoxFuture<'_, Result<Claim, StoreError>> {
+        Box::pin(async { Ok(Claim::new(|| Box::pin(async {}))) })
+    }
+
+    fn claim(&self, _: &SessionId) -> BoxFuture<'_, Result<Claim, StoreError>> {
+        Box::pin(async { Ok(Claim::new(|| Box::pin(async {}))) })
     }
 
     fn append(&self, session: &SessionId, events: Arc<[SessionEvent]>) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -305,7 +311,13 @@ impl Setting {
         let roots = Roots::new([(PathBuf::from("/p"), PathBuf::from("/p"))]);
         let turns =
             TurnContext { model: model.clone(), tools, gate: Arc::new(gate), roots, limits: self.limits, outbox };
-        let session = SessionHandle::spawn(SessionParts { id, turns, commands, panels, on_busy: self.on_busy });
+        let claims = self.store.claims.clone();
+        claims.fetch_add(1, Ordering::SeqCst);
+        let claim = Claim::new(move || {
+            claims.fetch_sub(1, Ordering::SeqCst);
+            Box::pin(async {})
+        });
+        let session = SessionHandle::spawn(SessionParts { id, turns, commands, panels, on_busy: self.on_busy }, claim);
         Stage { session, model, store: self.store, screen, person }
     }
 }

@@ -29,6 +29,22 @@ async fn a_full_disk_fails_the_turn_and_loses_nothing() {
 }
 
 #[tokio::test]
+async fn prompts_to_a_full_disk_do_not_gather() {
+    let stage = Setting::default().play(vec![vec![say("1"), stop()], vec![say("2"), stop()]]);
+    stage.store.full.store(true, Ordering::SeqCst);
+    for prompt in ["first", "second", "third"] {
+        let failed = stage.session.prompt(text(prompt)).await;
+        assert!(matches!(failed, Err(PromptError::Turn(TurnError::Store(_)))), "{failed:?}");
+    }
+    stage.store.full.store(false, Ordering::SeqCst);
+    assert_eq!(stage.session.prompt(text("last")).await, Ok(StopReason::EndTurn));
+    let kept = script(&stage.store.kept());
+    let prompts: Vec<&str> = kept.lines().filter_map(|line| line.split_once("user: ")).map(|(_, text)| text).collect();
+    assert_eq!(prompts, ["first", "last"], "{kept}");
+    assert_eq!(kept, script(&stage.screen.shown()));
+}
+
+#[tokio::test]
 async fn a_client_that_does_not_read_holds_the_turn_back() {
     let lines = (0..20_000).map(|_| say("x")).chain([stop()]).collect();
     let stage = Setting::default().play(vec![lines]);

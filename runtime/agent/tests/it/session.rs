@@ -1,6 +1,7 @@
 //! Mailbox, cancellation, commands, loading.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use acp_runtime_agent::context::History;
 use acp_runtime_agent::gate::Approval;
@@ -83,7 +84,9 @@ async fn closing_answers_everything_and_takes_nothing_more() {
     let stage = Setting::default().play(vec![vec![say("Hel"), Line::Wait(never)]]);
     let first = stage.session.prompt(text("a"));
     let second = stage.session.prompt(text("b"));
+    assert_eq!(stage.store.claims.load(Ordering::SeqCst), 1);
     stage.session.close().await;
+    assert_eq!(stage.store.claims.load(Ordering::SeqCst), 0, "a closed session is given back");
     assert_eq!((first.await, second.await), (Ok(StopReason::Cancelled), Ok(StopReason::Cancelled)));
     assert_eq!(stage.session.prompt(text("c")).await, Err(PromptError::Closed));
     stage.session.close().await;

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use acp_runtime_agent::policy::Mode;
 use acp_runtime_agent::session::SessionFactory;
-use acp_runtime_agent::transcript::SessionId;
+use acp_runtime_agent::transcript::{SessionId, StopReason};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema;
 use agent_client_protocol::{
@@ -21,14 +21,15 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use tokio::sync::oneshot;
 
 use super::error::RequestError;
-use super::live::{LiveSession, LiveSessions};
+use super::live::{Door, LiveSession, LiveSessions};
 use super::offers::{Offer, Offers};
 use super::panels::PanelRequest;
 use super::{Options, wire};
 use crate::transport::Flow;
-use in_flight::InFlight;
+use in_flight::{InFlight, Pending};
 
 /// The one way to log in: there is nothing to log in to, but clients and registries want a method that works.
 const AUTH_METHOD: &str = "settings";
@@ -74,7 +75,7 @@ impl HandleDispatchFrom<Client> for Desk {
     ) -> Result<Handled<Dispatch>, Error> {
         match message {
             Dispatch::Request(request, responder) => self.0.clone().request(request, responder, connection)?,
-            Dispatch::Notification(notification) => self.0.notification(notification),
+            Dispatch::Notification(notification) => self.0.clone().notification(notification),
             // The connection routes it to whoever asked.
             message @ Dispatch::Response(..) => return Ok(Handled::No { message, retry: false }),
         }
@@ -86,16 +87,20 @@ impl HandleDispatchFrom<Client> for Desk {
     }
 }
 
-/// How a request is answered.
+type Work<T> = BoxFuture<'static, Result<T, RequestError>>;
+
+/// How a request is answered. What works in a task of its own is dropped where it stands when the client cancels the
+/// request, which is then answered as cancelled.
 enum Answer {
     /// At once.
     Now(Value),
     /// From a task of its own.
-    Later(BoxFuture<'static, Result<Value, RequestError>>),
-    /// From a task of its own; the session begins to show itself after the answer.
-    Opening(BoxFuture<'static, Result<(Value, Arc<LiveSession>), RequestError>>),
-    /// After the other panel requests of that session.
-    InOrder(Arc<LiveSession>, PanelRequest),
+    Later(Work<Value>),
+    /// From a task of its own that is not dropped: it knows of the cancellation.
+    Turn(Work<Value>),
+    /// From a task of its own; the session begins to show itself after the answer, and what waits at the door is done
+    /// after that.
+    Opening(Work<(Value, Arc<LiveSession>)>, Option<Door>),
 }
 
 impl State {
@@ -110,29 +115,41 @@ impl State {
             Err(responder) => return responder.respond_with_error(RequestError::TakenId.into()),
         };
         let (method, params) = request.into_parts();
-        match self.answer(&method, params, pending.cancellation(), connection) {
+        let session = session_of(&params);
+        let state = self.clone();
+        let work = Box::new(move || state.work_on(pending, &method, params, connection));
+        self.sessions.when_open(session.as_ref(), work);
+        Ok(())
+    }
+
+    fn work_on(self: Arc<Self>, pending: Pending, method: &str, params: Value, connection: ConnectionTo<Client>) {
+        let cancellation = pending.cancellation();
+        if cancellation.is_cancelled() {
+            return pending.respond(Err(RequestError::Cancelled));
+        }
+        match self.clone().answer(method, params, cancellation.clone(), connection) {
             Ok(Answer::Now(value)) => pending.respond(Ok(value)),
             Err(error) => pending.respond(Err(error)),
             Ok(Answer::Later(work)) => {
-                tokio::spawn(async move { pending.respond(work.await) });
+                tokio::spawn(async move { pending.respond(or_cancelled(work, &cancellation).await) });
             }
-            Ok(Answer::Opening(work)) => {
+            Ok(Answer::Turn(turn)) => {
+                tokio::spawn(async move { pending.respond(turn.await) });
+            }
+            Ok(Answer::Opening(work, door)) => {
                 tokio::spawn(async move {
-                    match work.await {
+                    match or_cancelled(work, &cancellation).await {
                         Ok((value, session)) => {
+                            self.sessions.insert(session.clone());
                             pending.respond(Ok(value));
                             session.begin();
                         }
                         Err(error) => pending.respond(Err(error)),
                     }
+                    drop(door);
                 });
             }
-            Ok(Answer::InOrder(session, request)) => {
-                let handle = session.handle.clone();
-                session.queue_for_panels(Box::pin(async move { pending.respond(request.answer(handle).await) }));
-            }
         }
-        Ok(())
     }
 
     fn answer(
@@ -161,20 +178,23 @@ impl State {
         }
     }
 
-    fn notification(&self, notification: UntypedMessage) {
+    fn notification(self: Arc<Self>, notification: UntypedMessage) {
         let (method, params) = notification.into_parts();
         if method != "session/cancel" {
             tracing::debug!(method, "ignored a notification");
             return;
         }
-        match read::<schema::CancelNotification>(params) {
+        let session = session_of(&params);
+        let state = self.clone();
+        let cancel = move || match read::<schema::CancelNotification>(params) {
             Ok(cancel) => {
-                if let Ok(session) = self.session(&cancel.session_id) {
+                if let Ok(session) = state.session(&cancel.session_id) {
                     session.handle.cancel();
                 }
             }
             Err(error) => tracing::warn!(%error, "ignored a `session/cancel`"),
-        }
+        };
+        self.sessions.when_open(session.as_ref(), Box::new(cancel));
     }
 
     /// The version is a number, but some clients send a text; each gets the only version that there is.
@@ -211,19 +231,21 @@ impl State {
         value(schema::SetSessionModeResponse::new())
     }
 
-    /// Cancelling the request cancels the turn, which is then answered as cancelled.
+    /// Cancelling the request takes this prompt back, and no other of the session.
     fn prompt(&self, params: Value, cancellation: RequestCancellation) -> Result<Answer, RequestError> {
         let params: schema::PromptRequest = read(params)?;
         let session = self.session(&params.session_id)?;
         let parts = wire::parts(params.prompt)?;
-        let answer = session.handle.prompt(parts);
-        Ok(Answer::Later(Box::pin(async move {
-            let mut answer = std::pin::pin!(answer);
+        let mut prompt = session.handle.prompt(parts);
+        Ok(Answer::Turn(Box::pin(async move {
             let stop = tokio::select! {
-                stop = &mut answer => stop,
+                stop = &mut prompt => stop,
                 () = cancellation.cancelled() => {
-                    session.handle.cancel();
-                    answer.await
+                    prompt.withdraw();
+                    match prompt.await {
+                        Ok(StopReason::Cancelled) => return Err(RequestError::Cancelled),
+                        stop => stop,
+                    }
                 }
             };
             match stop {
@@ -233,6 +255,7 @@ impl State {
         })))
     }
 
+    /// Panel requests of one session are answered one after another, in their order.
     fn panel(&self, method: &str, params: Value) -> Result<Answer, RequestError> {
         let (id, request) = PanelRequest::read(method, params)?;
         self.draws_panels.store(true, Ordering::Release);
@@ -240,13 +263,40 @@ impl State {
             .sessions
             .get(&id)
             .ok_or_else(|| RequestError::field("sessionId", format!("unknown session '{id}'")))?;
-        Ok(Answer::InOrder(session, request))
+        let (mut reply, answer) = oneshot::channel();
+        let handle = session.handle.clone();
+        session.queue_for_panels(Box::pin(async move {
+            let answer = tokio::select! {
+                biased;
+                () = reply.closed() => return,
+                answer = request.answer(handle) => answer,
+            };
+            // Whoever asked may have cancelled at the last moment.
+            let _ = reply.send(answer);
+        }));
+        Ok(Answer::Later(Box::pin(
+            async move { answer.await.unwrap_or_else(|_| Err(RequestError::UnknownSession(id))) },
+        )))
     }
 
     fn session(&self, id: &schema::SessionId) -> Result<Arc<LiveSession>, RequestError> {
         let id = SessionId::new(&id.0);
         self.sessions.get(&id).ok_or(RequestError::UnknownSession(id))
     }
+}
+
+/// The result of `work`, or that the client has cancelled it meanwhile.
+async fn or_cancelled<T>(work: Work<T>, cancellation: &RequestCancellation) -> Result<T, RequestError> {
+    tokio::select! {
+        biased;
+        answer = work => answer,
+        () = cancellation.cancelled() => Err(RequestError::Cancelled),
+    }
+}
+
+/// The session that parameters are about, if they name one, in the spelling of ACP or of Aar's panels.
+fn session_of(params: &Value) -> Option<SessionId> {
+    ["sessionId", "session_id"].into_iter().find_map(|name| params.get(name)?.as_str()).map(SessionId::new)
 }
 
 fn authenticate(params: Value) -> Result<Answer, RequestError> {

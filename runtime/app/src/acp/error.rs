@@ -24,6 +24,9 @@ pub(super) enum RequestError {
     /// The id of a request that is not answered yet.
     #[error("a request with this id is not answered yet: ids are unique while in flight")]
     TakenId,
+    /// The client has cancelled the request.
+    #[error("the request was cancelled")]
+    Cancelled,
     /// Nobody here answers that method.
     #[error("there is no method of that name")]
     UnknownMethod(String),
@@ -94,6 +97,7 @@ impl From<RequestError> for Error {
             RequestError::NotInitialized | RequestError::Initialized | RequestError::TakenId => {
                 Self::invalid_request().data(json!({ "reason": message }))
             }
+            RequestError::Cancelled => Self::request_cancelled(),
             RequestError::UnknownMethod(method) => Self::method_not_found().data(json!({ "method": method })),
             RequestError::Form(details) => Self::invalid_params().data(json!({ "details": details })),
             RequestError::Field { field, reason, available } => {
@@ -134,6 +138,16 @@ fn open(error: OpenError, message: String) -> Error {
 
 fn store(error: &StoreError) -> Error {
     let message = error.to_string();
+    if let StoreError::InUse { session, process } = error {
+        let data = json!({
+            "sessionId": session.as_str(),
+            "details": format!("{message}; close it there, or end that process, and try again"),
+            "reason": "in_use",
+            "process": process,
+            "retryable": true,
+        });
+        return Error::new(ErrorCode::INVALID_REQUEST, message).data(data);
+    }
     let data = json!({ "details": message, "reason": "store", "retryable": false });
     Error::new(ErrorCode::INTERNAL_ERROR, message).data(data)
 }
@@ -224,6 +238,7 @@ mod tests {
             RequestError::NotInitialized,
             RequestError::Initialized,
             RequestError::TakenId,
+            RequestError::Cancelled,
             RequestError::UnknownMethod("x/y".to_owned()),
             RequestError::field("cwd", "must be an absolute path"),
             RequestError::UnknownSession(session()),
@@ -231,6 +246,7 @@ mod tests {
             OpenError::Folder { path: "/x".to_owned(), reason: "not found".to_owned() }.into(),
             OpenError::Setup { message: "no model `x`".to_owned(), hint: "see `acp-runtime models`".to_owned() }.into(),
             OpenError::Store(unwritable()).into(),
+            OpenError::Store(StoreError::InUse { session: session(), process: 4711 }).into(),
             StoreError::BadCursor("secret".to_owned()).into(),
             model(ModelErrorKind::Auth, Some(401)),
             model(ModelErrorKind::RateLimit, Some(429)),
@@ -247,6 +263,7 @@ mod tests {
             {"code":-32600,"message":"Invalid request","data":{"reason":"`initialize` must be the first request"}}
             {"code":-32600,"message":"Invalid request","data":{"reason":"`initialize` was answered already"}}
             {"code":-32600,"message":"Invalid request","data":{"reason":"a request with this id is not answered yet: ids are unique while in flight"}}
+            {"code":-32800,"message":"Request cancelled"}
             {"code":-32601,"message":"Method not found","data":{"method":"x/y"}}
             {"code":-32602,"message":"Invalid params","data":{"cwd":"must be an absolute path"}}
             {"code":-32002,"message":"unknown session `s-1`","data":{"sessionId":"s-1"}}
@@ -254,6 +271,7 @@ mod tests {
             {"code":-32602,"message":"Invalid params","data":{"cwd":"`/x` cannot be opened as a folder of the session: not found"}}
             {"code":-32603,"message":"no model `x`","data":{"details":"no model `x`","reason":"configuration","hint":"see `acp-runtime models`","retryable":false}}
             {"code":-32603,"message":"the session store at `/db` cannot be written: No space left","data":{"details":"the session store at `/db` cannot be written: No space left","reason":"store","retryable":false}}
+            {"code":-32600,"message":"session `s-1` is open in another process (4711)","data":{"sessionId":"s-1","details":"session `s-1` is open in another process (4711); close it there, or end that process, and try again","reason":"in_use","process":4711,"retryable":true}}
             {"code":-32602,"message":"Invalid params","data":{"cursor":"not a cursor of this list"}}
             {"code":-32000,"message":"the key was not accepted; check `api_key`","data":{"details":"the key was not accepted; check `api_key`","reason":"auth","provider":"anthropic","status":401,"retryAfterSeconds":3,"retryable":false}}
             {"code":-32603,"message":"the key was not accepted; check `api_key`","data":{"details":"the key was not accepted; check `api_key`","reason":"rate_limit","provider":"anthropic","status":429,"retryAfterSeconds":3,"retryable":true}}

@@ -1,11 +1,12 @@
 //! The sessions of one client, and how each shows itself to it.
 //!
-//! Nothing of a session is shown before the request that opened it was answered, and nothing after it was closed.
-//! Tested in `tests.rs`.
+//! Nothing of a session is shown before the request that opened it was answered, and nothing after it was closed. Which
+//! sessions there are is the room `open`. Tested in `tests.rs`.
 
-use std::collections::HashMap;
+mod open;
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp_runtime_agent::capability::Roots;
 use acp_runtime_agent::elicit::Elicitor;
@@ -24,6 +25,8 @@ use super::editor::{EditorApprover, EditorElicitor, EditorWorkspace, Patience, P
 use super::offers::{Offer, Offers};
 use super::{Options, panels, wire};
 use crate::transport::Flow;
+
+pub(super) use open::{Door, LiveSessions};
 
 /// Whether the client may see a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,34 +222,5 @@ impl LiveSession {
     pub(super) async fn close(&self) {
         self.handle.close().await;
         self.face.curtain.send_replace(Curtain::Fallen);
-    }
-}
-
-/// All sessions that the client has open.
-#[derive(Default)]
-pub(super) struct LiveSessions(Mutex<HashMap<SessionId, Arc<LiveSession>>>);
-
-impl LiveSessions {
-    /// Adds a session; gives back the one that had its id.
-    pub(super) fn insert(&self, session: Arc<LiveSession>) -> Option<Arc<LiveSession>> {
-        self.lock().insert(session.handle.id().clone(), session)
-    }
-
-    pub(super) fn get(&self, id: &SessionId) -> Option<Arc<LiveSession>> {
-        self.lock().get(id).cloned()
-    }
-
-    pub(super) fn remove(&self, id: &SessionId) -> Option<Arc<LiveSession>> {
-        self.lock().remove(id)
-    }
-
-    /// Closes them all, and waits until that was shown and kept.
-    pub(super) async fn close_all(&self) {
-        let sessions: Vec<Arc<LiveSession>> = self.lock().drain().map(|(_, session)| session).collect();
-        futures::future::join_all(sessions.iter().map(|session| session.close())).await;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<LiveSession>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

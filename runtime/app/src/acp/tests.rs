@@ -1,5 +1,6 @@
 //! Scripted sessions, served over pipes, with a client at the other end.
 
+mod cancelling;
 mod client;
 mod editor;
 mod panels;
@@ -287,17 +288,6 @@ async fn prompts_wait_for_each_other_and_cancel_ends_them_all() {
     client.notify("session/cancel", json!({ "sessionId": "s-1" }));
     let id = client.prompt("four");
     assert_eq!(client.response(id).await["result"]["stopReason"], "end_turn");
-}
-
-#[tokio::test]
-async fn a_cancelled_request_ends_its_turn_and_is_answered_once() {
-    let mut client = Client::with_session(json!({})).await;
-    client.factory.script.turns.lock().unwrap().push_back(Turn::Hangs);
-    let id = client.prompt("hi");
-    client.notify("$/cancel_request", json!({ "requestId": id }));
-    assert_eq!(client.response(id).await["result"]["stopReason"], "cancelled");
-    let messages = client.end().await;
-    assert!(messages.iter().all(|message| message["id"] != id), "{messages:?}");
 }
 
 #[tokio::test]

@@ -98,6 +98,7 @@ pub(super) fn store_hint(error: &StoreError) -> &'static str {
         StoreError::Unwritable { .. } => "make room and check permissions, or set `ACP_RUNTIME_HOME` to another folder",
         StoreError::Newer { .. } => "use the newer acp-runtime, or set `ACP_RUNTIME_HOME` to another folder",
         StoreError::Damaged { .. } => "move the file away to start with a new one; keep it for a repair",
+        StoreError::InUse { .. } => "close it there, or end that process, and try again",
         StoreError::BadCursor(_) => "list from the start",
     }
 }

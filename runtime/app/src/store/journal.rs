@@ -11,19 +11,47 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
+use super::owner::Owner;
 use super::schema::Fault;
 
 const COLUMNS: &str = "id, cwd, additional, title, updated, key";
 
-/// Makes a session known; one that is known already stays as it is.
-pub(super) fn insert(db: &Connection, record: &SessionRecord) -> Result<(), Fault> {
+/// Makes a session known and the owner's; one that is known already stays as it is.
+pub(super) fn insert(db: &Connection, owner: &Owner, record: &SessionRecord) -> Result<(), Fault> {
     let additional = serde_json::to_string(&record.additional).map_err(|error| unserializable(&error))?;
+    let (updated, name) = (micros(record.updated), owner.name()?);
     db.prepare_cached(
-        "INSERT INTO session (id, cwd, additional, title, updated) VALUES (?1, ?2, ?3, ?4, ?5)
+        "INSERT INTO session (id, cwd, additional, title, updated, owner) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
          ON CONFLICT (id) DO NOTHING",
     )?
-    .execute(params![record.id.as_str(), record.cwd, additional, record.title, micros(record.updated)])?;
+    .execute(params![record.id.as_str(), record.cwd, additional, record.title, updated, name])?;
     Ok(())
+}
+
+/// Makes a session the owner's, unless it is that of another process that lives.
+pub(super) fn claim(db: &Connection, owner: &Owner, session: &SessionId) -> Result<(), Fault> {
+    refuse_foreign(db, owner, session)?;
+    db.prepare_cached("UPDATE session SET owner = ?2 WHERE id = ?1")?
+        .execute(params![session.as_str(), owner.name()?])?;
+    Ok(())
+}
+
+/// Makes the owner's session nobody's.
+pub(super) fn give_back(db: &Connection, owner: &Owner, session: &SessionId) -> Result<(), Fault> {
+    db.prepare_cached("UPDATE session SET owner = NULL WHERE id = ?1 AND owner = ?2")?
+        .execute(params![session.as_str(), owner.name()?])?;
+    Ok(())
+}
+
+fn refuse_foreign(db: &Connection, owner: &Owner, session: &SessionId) -> Result<(), Fault> {
+    let name: Option<Option<String>> = db
+        .prepare_cached("SELECT owner FROM session WHERE id = ?1")?
+        .query_row([session.as_str()], |row| row.get(0))
+        .optional()?;
+    match name.flatten().map(|name| owner.holder(&name)).transpose()?.flatten() {
+        Some(process) => Err(Fault::InUse { session: session.clone(), process }),
+        None => Ok(()),
+    }
 }
 
 /// Keeps events of a known session, in order.
@@ -106,23 +134,36 @@ pub(super) fn list(
     Ok(SessionPage { sessions: found.into_iter().map(|(record, _)| record).collect(), next })
 }
 
-/// Forgets a session, its events and what plugins have stored for it.
-pub(super) fn delete(db: &Connection, session: &str) -> Result<(), Fault> {
+/// Forgets a session, its events and what plugins have stored for it, unless another process works on it.
+pub(super) fn delete(db: &Connection, owner: &Owner, session: &SessionId) -> Result<(), Fault> {
+    refuse_foreign(db, owner, session)?;
+    forget(db, session.as_str())
+}
+
+fn forget(db: &Connection, session: &str) -> Result<(), Fault> {
     db.prepare_cached("DELETE FROM session WHERE id = ?1")?.execute([session])?;
     db.prepare_cached("DELETE FROM kv WHERE scope = 'session' AND owner = ?1")?.execute([session])?;
     Ok(())
 }
 
-/// Forgets all sessions without an event since `limit`; says how many.
-pub(super) fn delete_before(db: &Connection, limit: SystemTime) -> Result<usize, Fault> {
-    let old: Vec<String> = db
-        .prepare_cached("SELECT id FROM session WHERE updated < ?1")?
-        .query_map([micros(limit)], |row| row.get(0))?
+/// Forgets all sessions without an event since `limit` that nobody works on; says how many.
+pub(super) fn delete_before(db: &Connection, owner: &Owner, limit: SystemTime) -> Result<usize, Fault> {
+    let old: Vec<(String, Option<String>)> = db
+        .prepare_cached("SELECT id, owner FROM session WHERE updated < ?1")?
+        .query_map([micros(limit)], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<Result<_, _>>()?;
-    for session in &old {
-        delete(db, session)?;
+    let mut forgotten = 0;
+    for (session, name) in old {
+        let is_open = match &name {
+            Some(name) => owner.is_me(name) || owner.holder(name)?.is_some(),
+            None => false,
+        };
+        if !is_open {
+            forget(db, &session)?;
+            forgotten += 1;
+        }
     }
-    Ok(old.len())
+    Ok(forgotten)
 }
 
 /// Where a page ends: the last session on it. Later insertions do not move it.

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use acp_runtime_agent::store::StoreError;
+use acp_runtime_agent::transcript::SessionId;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 /// `ACPR`: says whose database it is (`PRAGMA application_id`).
@@ -21,7 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The steps from one version of the tables to the next; their number is the version (`PRAGMA user_version`). A step
 /// that was released is never changed.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE session (
         key INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,
@@ -79,7 +81,11 @@ const STEPS: &[&str] = &["
         capability_hash TEXT,
         PRIMARY KEY (project, subject, effect_class, effect_key)
     ) STRICT, WITHOUT ROWID;
-"];
+",
+    "
+    ALTER TABLE session ADD COLUMN owner TEXT;  -- the process that works on it: a file in the folder of owners
+",
+];
 
 /// Why work on the database failed, before the file's name is added.
 #[derive(Debug)]
@@ -92,6 +98,8 @@ pub(super) enum Fault {
     Damaged(String),
     /// Something in it has a format that is not known yet.
     Newer { found: i64, known: i64 },
+    /// Another process works on the session.
+    InUse { session: SessionId, process: u32 },
 }
 
 impl From<rusqlite::Error> for Fault {
@@ -119,6 +127,7 @@ impl Fault {
             Self::Unwritable(reason) => unwritable(reason),
             Self::Damaged(reason) => damaged(&reason),
             Self::Newer { found, known } => StoreError::Newer { path, found, known },
+            Self::InUse { session, process } => StoreError::InUse { session, process },
             Self::Sqlite(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::DiskFull) => unwritable(format!("{error}; free some space and try again")),
                 Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {

@@ -32,13 +32,17 @@ fn id(session: &str) -> SessionId {
     SessionId::new(session)
 }
 
+async fn create(store: &SqliteStore, record: SessionRecord) {
+    let _given_back = store.create(record).await.unwrap();
+}
+
 async fn append(store: &SqliteStore, session: &str, events: &[SessionEvent]) -> Result<(), StoreError> {
     store.append(&id(session), events.into()).await
 }
 
 async fn one_session(file: &Path) -> SqliteStore {
     let store = SqliteStore::new(file);
-    store.create(record("s", "/project")).await.unwrap();
+    create(&store, record("s", "/project")).await;
     append(&store, "s", &[text("m", "kept")]).await.unwrap();
     store
 }
@@ -68,7 +72,7 @@ async fn twenty_thousand_events_come_back_in_order_from_a_new_process() {
         })
         .collect();
     let store = SqliteStore::new(&place.file);
-    store.create(record("s", "/project")).await.unwrap();
+    create(&store, record("s", "/project")).await;
     let begun = Instant::now();
     for batch in made.chunks(256) {
         append(&store, "s", batch).await.unwrap();
@@ -81,10 +85,12 @@ async fn twenty_thousand_events_come_back_in_order_from_a_new_process() {
     assert_eq!(loaded, made);
 }
 
-#[test]
-fn a_new_store_touches_nothing() {
+#[tokio::test]
+async fn a_new_store_touches_nothing() {
     let place = place();
-    drop(SqliteStore::new(&place.file));
+    let store = SqliteStore::new(&place.file);
+    store.leave().await;
+    drop(store);
     assert_eq!(std::fs::read_dir(place.folder.path()).unwrap().count(), 0);
 }
 
@@ -93,7 +99,7 @@ async fn what_was_submitted_is_written_before_the_store_is_gone() {
     let place = place();
     let store = SqliteStore::new(&place.file);
     for n in 0..500 {
-        store.create(record(&format!("s{n}"), "/project")).await.unwrap();
+        create(&store, record(&format!("s{n}"), "/project")).await;
     }
     drop(store);
     let store = SqliteStore::new(&place.file);
@@ -110,7 +116,7 @@ async fn nobody_else_may_read_it() {
     assert_eq!(mode(place.file.parent().unwrap()), 0o700);
     for entry in std::fs::read_dir(place.file.parent().unwrap()).unwrap() {
         let path = entry.unwrap().path();
-        assert_eq!(mode(&path), 0o600, "{}", path.display());
+        assert_eq!(mode(&path), if path.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
     }
 }
 
@@ -120,7 +126,7 @@ async fn several_stores_share_a_new_file() {
     let stores: Vec<SqliteStore> = (0..8).map(|_| SqliteStore::new(&place.file)).collect();
     let work = stores.iter().enumerate().map(async |(n, store)| {
         let session = format!("s{n}");
-        store.create(record(&session, "/project")).await.unwrap();
+        create(store, record(&session, "/project")).await;
         for _ in 0..20 {
             append(store, &session, &[text("m", "x")]).await.unwrap();
         }
@@ -138,8 +144,8 @@ async fn a_newer_file_is_refused_and_left_alone() {
     Connection::open(&place.file).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let store = SqliteStore::new(&place.file);
     let refused = store.load(&id("s")).await.unwrap_err();
-    assert!(matches!(refused, StoreError::Newer { found: 99, known: 1, .. }), "{refused}");
-    store.create(record("t", "/project")).await.unwrap();
+    assert!(matches!(refused, StoreError::Newer { found: 99, known: 2, .. }), "{refused}");
+    create(&store, record("t", "/project")).await;
     assert_eq!(append(&store, "t", &[text("m", "x")]).await, Err(refused));
     let version: i64 = Connection::open(&place.file)
         .unwrap()
@@ -209,7 +215,7 @@ async fn where_nothing_can_be_written_it_says_so_and_later_goes_on() {
     let folder = place.file.parent().unwrap();
     std::fs::write(folder, "").unwrap();
     let store = SqliteStore::new(&place.file);
-    store.create(record("s", "/project")).await.unwrap();
+    create(&store, record("s", "/project")).await;
     let refused = append(&store, "s", &[text("m", "x")]).await.unwrap_err();
     assert!(matches!(&refused, StoreError::Unwritable { path, .. } if *path == place.file.display().to_string()));
     std::fs::remove_file(folder).unwrap();
@@ -249,17 +255,68 @@ async fn one_failed_append_does_not_take_others_with_it() {
     assert_eq!(events(&store, "s").await.len(), 21);
 }
 
+/// A second store on one file is as a second process: the lock is the open file's.
+#[tokio::test]
+async fn a_session_is_one_process_s_until_that_gives_it_back() {
+    let place = place();
+    let (one, other) = (SqliteStore::new(&place.file), SqliteStore::new(&place.file));
+    let process = std::process::id();
+    let in_use = |claim: Result<Claim, StoreError>| match claim {
+        Err(StoreError::InUse { session, process: found }) => session == id("s") && found == process,
+        Err(error) => panic!("{error}"),
+        Ok(_) => false,
+    };
+    let created = one.create(record("s", "/project")).await.unwrap();
+    append(&one, "s", &[text("m", "x")]).await.unwrap();
+    assert!(in_use(other.claim(&id("s")).await));
+    let again = one.claim(&id("s")).await.unwrap();
+    drop(created);
+    assert!(in_use(other.claim(&id("s")).await), "a second claim holds as well");
+    assert_eq!(
+        other.delete(&id("s")).await,
+        Err(StoreError::InUse { session: id("s"), process }),
+        "nor is it deleted under its owner's hands"
+    );
+    drop(again);
+    one.claim(&id("s")).await.unwrap().give_back().await;
+    let taken = other.claim(&id("s")).await.unwrap();
+    assert!(in_use(one.claim(&id("s")).await));
+    taken.give_back().await;
+    drop(other);
+    drop(one.claim(&id("s")).await.unwrap());
+    drop(one);
+    let left = std::fs::read_dir(place.folder.path().join("data/sessions.db-owners")).unwrap().count();
+    assert_eq!(left, 0, "a process that ends well takes its file with it");
+}
+
+#[tokio::test]
+async fn a_database_of_the_first_version_is_brought_up_to_date() {
+    let place = place();
+    drop(one_session(&place.file).await);
+    Connection::open(&place.file)
+        .unwrap()
+        .execute_batch("ALTER TABLE session DROP COLUMN owner; PRAGMA user_version = 1;")
+        .unwrap();
+    let store = SqliteStore::new(&place.file);
+    let _claim = store.claim(&id("s")).await.unwrap();
+    assert_eq!(events(&store, "s").await, [text("m", "kept")]);
+}
+
 #[tokio::test]
 async fn old_sessions_go_when_they_are_not_to_be_kept() {
     let place = place();
     let store = one_session(&place.file).await;
-    store.create(record("old", "/project")).await.unwrap();
+    create(&store, record("old", "/project")).await;
     append(&store, "old", &[text("m", "x")]).await.unwrap();
     let two_days_ago = journal::micros(SystemTime::now() - Duration::from_hours(48));
     Connection::open(&place.file)
         .unwrap()
         .execute("UPDATE session SET updated = ?1 WHERE id = 'old'", [two_days_ago])
         .unwrap();
+    let open = store.claim(&id("old")).await.unwrap();
+    assert_eq!(store.retain(1).await, Ok(0), "it is open here");
+    assert_eq!(SqliteStore::new(&place.file).retain(1).await, Ok(0), "it is open there");
+    open.give_back().await;
     for (days, gone) in [(0, 0), (3, 0), (u32::MAX, 0), (1, 1), (1, 0)] {
         assert_eq!(store.retain(days).await, Ok(gone), "{days}");
     }
@@ -281,7 +338,7 @@ fn killing_the_process_loses_nothing_that_was_answered() {
     if let Some(file) = std::env::var_os(CHILD) {
         runtime.block_on(async {
             let store = SqliteStore::new(file);
-            store.create(record("s", "/project")).await.unwrap();
+            create(&store, record("s", "/project")).await;
             for n in 0.. {
                 append(&store, "s", &[text(&format!("m{n}"), "x"), text(&format!("n{n}"), "y")]).await.unwrap();
                 println!("kept {n}");
@@ -368,7 +425,7 @@ async fn a_quota_is_kept_and_room_can_be_made() {
     assert_eq!(set("l", 0, 200).await, Ok(KvWrite::OverQuota(200)), "empty values are not free");
     assert_eq!(set("k", 100, 50).await, Ok(KvWrite::Written(2)), "less is allowed under a lower quota");
     assert_eq!(store.kv_get(space.clone(), "k".into()).await.unwrap().unwrap().0.len(), 100);
-    store.create(record("s", "/project")).await.unwrap();
+    create(&store, record("s", "/project")).await;
     store.delete(&id("s")).await.unwrap();
     assert_eq!(store.kv_get(space.clone(), "k".into()).await, Ok(None), "a session's values go with it");
     assert_eq!(store.kv_usage(space.plugin.clone()).await, Ok(0));

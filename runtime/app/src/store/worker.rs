@@ -68,6 +68,11 @@ impl Worker {
         Self { path, role, opening, running: Mutex::new(None) }
     }
 
+    /// Whether there was any work yet.
+    pub(super) fn has_begun(&self) -> bool {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     /// Puts work into the queue at once; the future is the answer. Dropped, the work is done all the same.
     pub(super) fn submit<T, W>(&self, work: W) -> impl Future<Output = Result<T, StoreError>> + Send + use<T, W>
     where

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use acp_runtime_agent::session::{SessionHandle, SessionRequest};
+use acp_runtime_agent::session::SessionRequest;
 use acp_runtime_agent::store::ListQuery;
 use acp_runtime_agent::transcript::SessionId;
 use agent_client_protocol::v1::schema;
@@ -31,12 +31,13 @@ impl State {
         let params: schema::NewSessionRequest = read(params)?;
         let face = self.face(offers, connection);
         let request = session_request(&params.cwd, &params.additional_directories, &params.mcp_servers, face.clone())?;
-        Ok(Answer::Opening(Box::pin(async move {
+        let work = Box::pin(async move {
             let handle = self.factory.create(request).await?;
             let modes = wire::modes(handle.mode());
             let answer = schema::NewSessionResponse::new(handle.id().to_string()).modes(modes);
-            Ok((json(answer), self.keep(handle, face).await))
-        })))
+            Ok((json(answer), Arc::new(LiveSession::new(handle, face))))
+        });
+        Ok(Answer::Opening(work, None))
     }
 
     pub(super) fn load_session(
@@ -50,18 +51,19 @@ impl State {
         let id = SessionId::new(&params.session_id.0);
         let face = self.face(offers, connection);
         let request = session_request(&params.cwd, &params.additional_directories, &params.mcp_servers, face.clone())?;
-        // What the client has open under that id ends before it is opened again.
-        let before = self.sessions.remove(&id);
-        Ok(Answer::Opening(Box::pin(async move {
+        // What the client has open under that id ends before it is opened again; what it asks for from now on waits.
+        let (door, before) = self.sessions.reopen(&id);
+        let work = Box::pin(async move {
             if let Some(before) = before {
                 before.close().await;
             }
             let (handle, events) = self.factory.load(id, request).await?;
-            let session = self.keep(handle, face).await;
+            let session = Arc::new(LiveSession::new(handle, face));
             session.replay(events).await;
             let modes = wire::modes(session.handle.mode());
             Ok((json(schema::LoadSessionResponse::new().modes(modes)), session))
-        })))
+        });
+        Ok(Answer::Opening(work, Some(door)))
     }
 
     pub(super) fn list_sessions(self: Arc<Self>, params: Value) -> Result<Answer, RequestError> {
@@ -79,8 +81,12 @@ impl State {
         let params: schema::CloseSessionRequest = read(params)?;
         let id = SessionId::new(&params.session_id.0);
         let session = self.sessions.remove(&id).ok_or(RequestError::UnknownSession(id))?;
+        // Closed to the end, even if nobody waits for that any longer.
+        let closing = tokio::spawn(async move { session.close().await });
         Ok(Answer::Later(Box::pin(async move {
-            session.close().await;
+            if let Err(error) = closing.await {
+                tracing::error!(%error, "a session was not closed");
+            }
             Ok(json(schema::CloseSessionResponse::new()))
         })))
     }
@@ -88,15 +94,6 @@ impl State {
     fn face(&self, offers: Offers, connection: ConnectionTo<Client>) -> Arc<EditorFace> {
         let (draws_panels, flow) = (self.draws_panels.clone(), self.flow.clone());
         Arc::new(EditorFace::new(connection, offers, draws_panels, flow, &self.options))
-    }
-
-    /// Makes a session known. One with the same id, opened meanwhile, ends.
-    async fn keep(&self, handle: SessionHandle, face: Arc<EditorFace>) -> Arc<LiveSession> {
-        let session = Arc::new(LiveSession::new(handle, face));
-        if let Some(before) = self.sessions.insert(session.clone()) {
-            before.close().await;
-        }
-        session
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -20,7 +20,7 @@ use acp_runtime_agent::session::{
     OnBusy, OpenError, OrderedApprover, Outbox, SessionFactory, SessionHandle, SessionParts, SessionRequest,
     builtin_commands,
 };
-use acp_runtime_agent::store::{ListQuery, SessionPage, SessionRecord, SessionStore, StoreError};
+use acp_runtime_agent::store::{Claim, ListQuery, SessionPage, SessionRecord, SessionStore, StoreError};
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError};
 use acp_runtime_agent::transcript::{SessionId, StopReason, ToolContent, ToolOutcome};
 use acp_runtime_agent::turn::{TurnContext, TurnLimits};
@@ -82,7 +82,19 @@ pub(super) fn end() -> ModelEvent {
 
 /// A journal in memory.
 #[derive(Default)]
-pub(super) struct Journal(Mutex<Vec<(SessionRecord, Vec<SessionEvent>)>>);
+pub(super) struct Journal(Mutex<Vec<(SessionRecord, Vec<SessionEvent>)>>, pub(super) Stuck);
+
+/// Lists and loads wait for ever while it is set.
+#[derive(Default)]
+pub(super) struct Stuck(pub(super) AtomicBool);
+
+impl Stuck {
+    async fn wait(&self) {
+        if self.0.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    }
+}
 
 impl Journal {
     pub(super) fn events(&self, id: &str) -> Vec<SessionEvent> {
@@ -96,9 +108,13 @@ impl Journal {
 }
 
 impl SessionStore for Journal {
-    fn create(&self, record: SessionRecord) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn create(&self, record: SessionRecord) -> BoxFuture<'_, Result<Claim, StoreError>> {
         self.0.lock().unwrap().push((record, Vec::new()));
-        Box::pin(async { Ok(()) })
+        Box::pin(async { Ok(Claim::new(|| Box::pin(async {}))) })
+    }
+
+    fn claim(&self, _session: &SessionId) -> BoxFuture<'_, Result<Claim, StoreError>> {
+        Box::pin(async { Ok(Claim::new(|| Box::pin(async {}))) })
     }
 
     fn append(&self, session: &SessionId, events: Arc<[SessionEvent]>) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -118,7 +134,10 @@ impl SessionStore for Journal {
         session: &SessionId,
     ) -> BoxFuture<'_, Result<Option<(SessionRecord, Vec<SessionEvent>)>, StoreError>> {
         let found = self.0.lock().unwrap().iter().find(|(record, _)| record.id == *session).cloned();
-        Box::pin(async { Ok(found) })
+        Box::pin(async {
+            self.1.wait().await;
+            Ok(found)
+        })
     }
 
     /// A cursor is the number of sessions before the page; a page has two.
@@ -132,6 +151,7 @@ impl SessionStore for Journal {
             .filter(|record| query.cwd.as_ref().is_none_or(|cwd| record.cwd == *cwd))
             .collect();
         Box::pin(async move {
+            self.1.wait().await;
             let start = match query.cursor {
                 None => 0,
                 Some(cursor) => cursor.parse().map_err(|_| StoreError::BadCursor(cursor))?,
@@ -378,7 +398,7 @@ pub(super) struct Factory {
 }
 
 impl Factory {
-    fn open(&self, id: SessionId, request: &SessionRequest, history: History) -> SessionHandle {
+    fn open(&self, id: SessionId, request: &SessionRequest, history: History, claim: Claim) -> SessionHandle {
         let folder = PathBuf::from(&request.cwd);
         let roots = Roots::new([(folder.clone(), folder)]);
         let stale = StalePanels::default();
@@ -409,7 +429,7 @@ impl Factory {
         let turns = TurnContext { model, tools, gate: Arc::new(gate), roots, limits: TurnLimits::default(), outbox };
         self.careless.lock().unwrap().drain(..).for_each(|event| turns.outbox.emit(event));
         turns.outbox.emit(SessionEvent::ModeChanged { mode: Mode::Review });
-        SessionHandle::spawn(SessionParts { id, turns, commands, panels, on_busy: OnBusy::Queue(1) })
+        SessionHandle::spawn(SessionParts { id, turns, commands, panels, on_busy: OnBusy::Queue(1) }, claim)
     }
 }
 
@@ -422,8 +442,9 @@ impl SessionFactory for Factory {
             let id = SessionId::new(format!("s-{}", self.opened.fetch_add(1, Ordering::Relaxed) + 1));
             let updated = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
             let (cwd, additional) = (request.cwd.clone(), request.additional.clone());
-            self.journal.create(SessionRecord { id: id.clone(), cwd, additional, title: None, updated }).await?;
-            Ok(self.open(id, &request, History::default()))
+            let record = SessionRecord { id: id.clone(), cwd, additional, title: None, updated };
+            let claim = self.journal.create(record).await?;
+            Ok(self.open(id, &request, History::default(), claim))
         })
     }
 
@@ -433,8 +454,9 @@ impl SessionFactory for Factory {
         request: SessionRequest,
     ) -> BoxFuture<'_, Result<(SessionHandle, Vec<SessionEvent>), OpenError>> {
         Box::pin(async move {
+            let claim = self.journal.claim(&id).await?;
             let (_, events) = self.journal.load(&id).await?.ok_or_else(|| OpenError::Unknown(id.clone()))?;
-            Ok((self.open(id, &request, History::of(&events)), events))
+            Ok((self.open(id, &request, History::of(&events), claim), events))
         })
     }
 

@@ -1,0 +1,65 @@
+//! A prompt from both sides: who put it in waits for its end and may take it back; the actor has it in its queue.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::actor::Letter;
+use crate::transcript::{Part, StopReason};
+use crate::turn::TurnError;
+
+/// Why a prompt was not answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PromptError {
+    /// The turn failed.
+    #[error(transparent)]
+    Turn(#[from] TurnError),
+    /// Another prompt runs, or too many wait.
+    #[error("the session is busy with another prompt: wait for it, or cancel it")]
+    Busy,
+    /// The session was closed.
+    #[error("the session is closed")]
+    Closed,
+}
+
+/// How a prompt ended.
+pub(super) type Outcome = Result<StopReason, PromptError>;
+
+/// A prompt that was put in. Awaited, it gives the answer when its turn has ended and all its events were shown;
+/// dropped, it goes on all the same.
+#[must_use = "a prompt does not say by itself how it ended"]
+pub struct Prompt {
+    ticket: u64,
+    mailbox: mpsc::UnboundedSender<Letter>,
+    answer: oneshot::Receiver<Outcome>,
+}
+
+impl Prompt {
+    pub(super) fn new(ticket: u64, mailbox: mpsc::UnboundedSender<Letter>) -> (Self, oneshot::Sender<Outcome>) {
+        let (reply, answer) = oneshot::channel();
+        (Self { ticket, mailbox, answer }, reply)
+    }
+
+    /// Takes this prompt back, and no other: its turn is cancelled, or it leaves the queue. It is answered as
+    /// cancelled then, unless it has ended already.
+    pub fn withdraw(&self) {
+        // A closed session has answered.
+        let _ = self.mailbox.send(Letter::Withdraw(self.ticket));
+    }
+}
+
+impl Future for Prompt {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+        Pin::new(&mut self.answer).poll(context).map(|answer| answer.unwrap_or(Err(PromptError::Closed)))
+    }
+}
+
+/// A prompt in the actor's hands.
+pub(super) struct Entry {
+    pub(super) ticket: u64,
+    pub(super) parts: Vec<Part>,
+    pub(super) reply: oneshot::Sender<Outcome>,
+}
