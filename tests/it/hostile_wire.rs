@@ -63,9 +63,32 @@ async fn a_json_array() {
 
 #[tokio::test]
 async fn json_that_is_no_message() {
-    for bytes in [&b"5\n"[..], b"\"initialize\"\n", b"null\n", b"{}\n", b"{\"id\":1,\"method\":\"session/list\"}\n"] {
+    for bytes in [&b"5\n"[..], b"\"initialize\"\n", b"null\n", b"{}\n", b"{\"id\":[1],\"method\":\"session/list\"}\n"] {
         refused(bytes, INVALID).await;
     }
+}
+
+#[tokio::test]
+async fn a_request_that_is_none_is_refused_under_its_id() {
+    let editor = Runtime::new().editor().await;
+    for (message, reason) in [
+        (json!({ "id": 900, "method": "session/list" }), "`jsonrpc` must be \"2.0\""),
+        (json!({ "jsonrpc": "2.0", "id": 900, "method": ["session/list"] }), "`method` must be a string"),
+        (
+            json!({ "jsonrpc": "2.0", "id": 900, "method": "session/list", "params": "s3cret" }),
+            "`params` must be an object",
+        ),
+        (
+            json!({ "jsonrpc": "2.0", "id": 900, "method": "session/list", "result": 1 }),
+            "a message with a `method` has no `result` and no `error`",
+        ),
+    ] {
+        editor.send_raw(format!("{message}\n").as_bytes());
+        let error = editor.answer_to(900).await.unwrap_err();
+        assert_eq!((error.code, &error.data["reason"]), (INVALID, &json!(reason)));
+    }
+    still_works(&editor).await;
+    editor.close().await;
 }
 
 #[tokio::test]
@@ -221,10 +244,81 @@ async fn duplicate_ids() {
 #[tokio::test]
 async fn ids_of_any_kind() {
     let editor = Runtime::new().editor().await;
-    editor.send_raw(line(&json!("a text"), "session/list", &json!({})).as_bytes());
-    assert!(editor.answer_to_id(&json!("a text")).await.is_ok());
-    editor.send_raw(line(&json!(u64::from(u32::MAX) + 1), "session/list", &json!({})).as_bytes());
-    assert!(editor.answer_to(u64::from(u32::MAX) + 1).await.is_ok());
+    for id in ["\"a text\"", "\"\"", "4294967296", "-7", "1.5", "1e3", "18446744073709551616", "null"] {
+        let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"session/list","params":{{}}}}"#);
+        editor.send_raw(format!("{request}\n").as_bytes());
+        assert!(editor.answer_to_id(&serde_json::from_str(id).unwrap()).await.is_ok(), "{id}");
+    }
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a_request_with_an_odd_id_can_be_cancelled() {
+    let editor = Runtime::scripted(ENDLESS).editor().await;
+    let session = editor.new_session().await;
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "Hi" }] });
+    editor.send_raw(line(&json!(1.5), "session/prompt", &prompt).as_bytes());
+    editor.until_update(&session, "the first chunk", |update| update["content"]["text"] == "Wait").await;
+    editor.notify("$/cancel_request", json!({ "requestId": 1.5 }));
+    match editor.answer_to_id(&json!(1.5)).await {
+        Ok(answer) => assert_eq!(answer["stopReason"], "cancelled"),
+        Err(error) => assert_eq!(error.code, -32800),
+    }
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a_client_with_headers_is_answered_with_headers() {
+    let runtime = Runtime::scripted("quiet = true\n[[reply]]\nsteps = [{ text = \"Grüße\" }]\n");
+    let editor = runtime.editor_with(EditorOptions::default().with_headers()).await;
+    let session = editor.new_session().await;
+    assert_eq!(editor.prompt(&session, "Hi").await.text(), "Grüße");
+    editor.send_raw(b"Content-Length: 1\r\n\r\n{");
+    assert_eq!(editor.unreadable().await.code, PARSE);
+    still_works(&editor).await;
+    editor.close().await;
+}
+
+/// Every message comes after headers that are wrong in some way, and every answer comes all the same.
+#[tokio::test]
+async fn headers_that_are_wrong() {
+    let editor = Runtime::new().spawn(EditorOptions::default().with_headers());
+    editor.initialize().await;
+    let flood = format!("Content-Length: 2\r\n{}\r\n{{}}", "X-Header: flood\r\n".repeat(200_000));
+    for broken in [
+        "Content-Length: 5\r\n\r\n{\"jsonrpc\":\"2.0\"}",
+        "Content-Length: 99999999999999999999\r\n\r\n",
+        "Content-Length: 18446744073709551615\r\n\r\n",
+        "Content-Length: -1\r\n\r\n",
+        "Content-Length:\r\n\r\n",
+        "Content-Type: application/json\r\n\r\n",
+        &flood,
+    ] {
+        editor.send_raw(broken.as_bytes());
+        let error = editor.unreadable().await;
+        assert!(matches!(error.code, PARSE | INVALID), "{error:?}");
+        still_works(&editor).await;
+    }
+    assert!(editor.resident_bytes() < 128 << 20, "{} bytes are held", editor.resident_bytes());
+    let list = line(&json!(900), "session/list", &json!({}));
+    editor.send_raw(format!("Content-Length: {}\r\n{list}", list.len()).as_bytes());
+    assert!(editor.answer_to(900).await.is_ok(), "the blank line may be missing");
+    editor.send_raw(list.as_bytes());
+    assert!(editor.answer_to(900).await.is_ok(), "a line is read as well");
+    editor.close().await;
+}
+
+/// A claim of much more than comes must not make the agent wait for it, or hold it.
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused_before_it_comes() {
+    let runtime = Runtime::new().config("limits.message = 65536\n");
+    let editor = runtime.editor_with(EditorOptions::default().with_headers()).await;
+    let size = 64 << 20;
+    editor.send_raw(format!("Content-Length: {size}\r\n\r\n").as_bytes());
+    assert_eq!(editor.unreadable().await.code, INVALID);
+    editor.send_raw(&vec![b'x'; size]);
+    still_works(&editor).await;
+    assert!(editor.resident_bytes() < 64 << 20, "{} bytes are held", editor.resident_bytes());
     editor.close().await;
 }
 

@@ -395,7 +395,7 @@ impl EditorDouble {
     }
 
     fn write_message(&self, message: &Value) {
-        self.write_bytes(format!("{message}\n").into_bytes());
+        self.write_bytes(framed(message, self.shared.options.headers));
     }
 
     fn write_bytes(&self, bytes: Vec<u8>) {
@@ -435,14 +435,17 @@ impl Shared {
                 return;
             }
             line.clear();
-            let more = output.read_until(b'\n', &mut line).await.is_ok_and(|read| read > 0);
-            let whole = line.last() == Some(&b'\n');
+            let (more, whole) = if self.options.headers {
+                body(&mut output, &mut line).await
+            } else {
+                text(&mut output, &mut line).await
+            };
             if more && (whole || !self.lock().killed) {
-                let answers = self.hear(line.strip_suffix(b"\n").unwrap_or(&line));
+                let answers = self.hear(&line);
                 if let Some(input) = input.upgrade() {
                     for answer in answers {
                         // Nobody reads answers any more when the process is gone.
-                        let _ = input.send(format!("{answer}\n").into_bytes());
+                        let _ = input.send(framed(&answer, self.options.headers));
                     }
                 }
             }
@@ -459,8 +462,8 @@ impl Shared {
         let mut heard = self.lock();
         match heard.ledger.received(line) {
             None => Vec::new(),
-            Some(Message::Response { id: Value::Null, outcome }) => {
-                heard.unreadable.extend(outcome.err());
+            Some(Message::Response { id: Value::Null, outcome: Err(error) }) => {
+                heard.unreadable.push_back(error);
                 Vec::new()
             }
             Some(Message::Response { id, outcome }) => {
@@ -493,6 +496,34 @@ impl Shared {
             self.lock().stderr.push_str(&String::from_utf8_lossy(&block[..read]));
         }
     }
+}
+
+/// The bytes of a message.
+fn framed(message: &Value, headers: bool) -> Vec<u8> {
+    let text = message.to_string();
+    if headers { format!("Content-Length: {}\r\n\r\n{text}", text.len()) } else { text + "\n" }.into_bytes()
+}
+
+/// Reads a line without its end; whether there was any, and whether it was whole.
+async fn text(output: &mut BufReader<ChildStdout>, line: &mut Vec<u8>) -> (bool, bool) {
+    let more = output.read_until(b'\n', line).await.is_ok_and(|read| read > 0);
+    let whole = line.pop_if(|last| *last == b'\n').is_some();
+    (more, whole)
+}
+
+/// Reads a body behind its header; whether there was any, and whether it was whole.
+async fn body(output: &mut BufReader<ChildStdout>, bytes: &mut Vec<u8>) -> (bool, bool) {
+    let mut header = String::new();
+    if !output.read_line(&mut header).await.is_ok_and(|read| read > 0) {
+        return (false, false);
+    }
+    let length = header.strip_prefix("Content-Length: ").and_then(|rest| rest.strip_suffix("\r\n")?.parse().ok());
+    let length: usize = length.unwrap_or_else(|| panic!("no header: {header:?}"));
+    let mut blank = [0; 2];
+    bytes.resize(length, 0);
+    let whole = output.read_exact(&mut blank).await.is_ok() && output.read_exact(bytes).await.is_ok();
+    assert!(!whole || blank == *b"\r\n", "no blank line after the header");
+    (true, whole)
 }
 
 async fn write(mut input: ChildStdin, mut lines: mpsc::UnboundedReceiver<Vec<u8>>) {

@@ -75,7 +75,8 @@ pub struct Ledger {
 impl Ledger {
     /// Notes what the client sends.
     pub fn sent(&mut self, message: &Value) {
-        let Some(method) = message["method"].as_str() else { return };
+        // One that is no text is answered all the same.
+        let Some(method) = message.get("method").map(|method| method.as_str().unwrap_or_default()) else { return };
         let params = &message["params"];
         let session = params["sessionId"].as_str().map(str::to_owned);
         if method == "initialize" {
@@ -135,7 +136,8 @@ impl Ledger {
     }
 
     fn judge_response(&mut self, id: &Value, outcome: &Result<Value, RpcError>) {
-        if id.is_null() {
+        // A request may have the id null as well.
+        if id.is_null() && self.open.get("null").is_none_or(Vec::is_empty) {
             match outcome {
                 Err(error) if matches!(error.code, -32700 | -32600) => {}
                 other => self.blame(format!("an answer with id null that is no parse error: {other:?}")),

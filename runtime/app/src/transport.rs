@@ -4,6 +4,7 @@
 //! messages mean. Tested in each transport's own room.
 
 mod backlog;
+mod envelope;
 pub mod stdio;
 
 use std::sync::Arc;

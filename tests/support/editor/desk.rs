@@ -67,6 +67,8 @@ pub struct EditorOptions {
     pub fill: Arc<dyn Fn(&Value) -> Filled + Send + Sync>,
     /// Unsaved text, by absolute path.
     pub buffers: HashMap<String, String>,
+    /// Whether messages have `Content-Length` headers, instead of being lines.
+    pub headers: bool,
 }
 
 impl Default for EditorOptions {
@@ -76,6 +78,7 @@ impl Default for EditorOptions {
             answer: Arc::new(|_| Answer::Pick("allow_once")),
             fill: Arc::new(|_| Filled::Cancel),
             buffers: HashMap::new(),
+            headers: false,
         }
     }
 }
@@ -100,6 +103,13 @@ impl EditorOptions {
     #[must_use]
     pub fn with_buffer(mut self, path: &Path, text: &str) -> Self {
         self.buffers.insert(path.display().to_string(), text.to_owned());
+        self
+    }
+
+    /// Frames messages by `Content-Length` headers.
+    #[must_use]
+    pub fn with_headers(mut self) -> Self {
+        self.headers = true;
         self
     }
 

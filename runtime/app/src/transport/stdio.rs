@@ -2,15 +2,14 @@
 //!
 //! Two threads of their own read and write, so a client that stops reading or never ends its input cannot keep the
 //! process from exiting. Bad input (too long, not UTF-8, not JSON, not JSON-RPC, a batch) is answered without an echo of
-//! it, and the next line is read. A client that frames its messages with `Content-Length` headers is answered in kind.
+//! it, and the next message is read. A client whose first message has `Content-Length` headers is answered in kind.
 //! Knows nothing about methods or sessions. Tested over pipes in `stdio/tests.rs`.
 
 mod descriptors;
 mod reader;
 
 use std::io::{self, Read, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -21,8 +20,9 @@ use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::backlog::Backlog;
+use super::envelope::{self, refusal};
 use super::{Flow, Transport};
-use reader::{Incoming, Reader};
+use reader::{Framing, Incoming, Reader};
 
 /// How much may travel, and how long it may take.
 #[derive(Debug, Clone, Copy)]
@@ -67,15 +67,11 @@ pub fn over(
     let (channel, ours) = Channel::duplex();
     let (outgoing, incoming) = ours.into_parts();
     let backlog = Arc::new(Backlog::new(limits.backlog));
-    let by_length = Arc::new(AtomicBool::new(false));
+    let outlet = Outlet { backlog: backlog.clone(), framing: Arc::default() };
     let (written, done) = oneshot::channel();
 
-    let reading = ReadingThread {
-        reader: Reader::new(input, limits.incoming),
-        frames: incoming.clone(),
-        backlog: backlog.clone(),
-        by_length: by_length.clone(),
-    };
+    let reader = Reader::new(input, limits.incoming);
+    let reading = ReadingThread { reader, frames: incoming.clone(), outlet: outlet.clone() };
     thread::Builder::new().name("acp-stdin".to_owned()).spawn(move || reading.run())?;
     let queue = backlog.clone();
     let client = incoming.clone();
@@ -88,7 +84,7 @@ pub fn over(
         // Nobody waits for it before the end.
         let _ = written.send(());
     })?;
-    tokio::spawn(Pump { outgoing, incoming, backlog: backlog.clone(), by_length, limits }.run());
+    tokio::spawn(Pump { outgoing, incoming, outlet, limits }.run());
 
     let drained = Box::pin(async move {
         if tokio::time::timeout(limits.farewell, done).await.is_err() {
@@ -98,16 +94,33 @@ pub fn over(
     Ok(Transport { channel, flow: Flow(Some(backlog)), drained })
 }
 
+/// Where messages leave; clones are the same place.
+#[derive(Clone)]
+struct Outlet {
+    backlog: Arc<Backlog>,
+    /// Set with the first message of the client, and never changed.
+    framing: Arc<OnceLock<Framing>>,
+}
+
+impl Outlet {
+    fn send(&self, json: String) {
+        let message = match self.framing.get() {
+            Some(Framing::Length) => format!("Content-Length: {}\r\n\r\n{json}", json.len()),
+            Some(Framing::Lines) | None => json + "\n",
+        };
+        self.backlog.push(message.into_bytes());
+    }
+}
+
 struct ReadingThread<R> {
     reader: Reader<R>,
     frames: UnboundedSender<TransportFrame>,
-    backlog: Arc<Backlog>,
-    by_length: Arc<AtomicBool>,
+    outlet: Outlet,
 }
 
 impl<R: Read> ReadingThread<R> {
     fn run(mut self) {
-        while self.backlog.may_read() {
+        while self.outlet.backlog.may_read() {
             let incoming = match self.reader.next() {
                 Ok(Some(incoming)) => incoming,
                 Ok(None) => break,
@@ -116,43 +129,33 @@ impl<R: Read> ReadingThread<R> {
                     break;
                 }
             };
-            if self.reader.saw_length_header() {
-                self.by_length.store(true, Ordering::Release);
+            if let Some(framing) = self.reader.framing() {
+                self.outlet.framing.get_or_init(|| framing);
             }
-            if self.frames.unbounded_send(frame(incoming)).is_err() {
-                break;
+            match read(incoming) {
+                envelope::Read::Message(message) => {
+                    if self.frames.unbounded_send(TransportFrame::Single(message)).is_err() {
+                        break;
+                    }
+                }
+                envelope::Read::Refused(answer) => self.outlet.send(answer),
+                envelope::Read::Nothing => {}
             }
         }
         self.frames.close_channel();
     }
 }
 
-/// What was read, as the protocol's own frame. Errors say what is wrong and never repeat the input.
-fn frame(incoming: Incoming) -> TransportFrame {
-    let (raw, error) = match incoming {
-        Incoming::Message(text) => match TransportFrame::parse_json(&text) {
-            // The raw text stays: a broken response is told from a broken request by it.
-            TransportFrame::Malformed { raw, error } => {
-                let reason = if error.code == Error::parse_error().code {
-                    "the line is not JSON"
-                } else {
-                    "the line is not one JSON-RPC 2.0 message; batches are not supported"
-                };
-                let error = Error::new(error.code, error.code.to_string()).data(json!({ "reason": reason }));
-                (raw, error)
-            }
-            message => return message,
-        },
-        Incoming::NotText => {
-            (String::new(), Error::parse_error().data(json!({ "reason": "the line is not UTF-8 text" })))
-        }
+/// What came in. Errors say what is wrong and never repeat the input.
+fn read(incoming: Incoming) -> envelope::Read {
+    envelope::Read::Refused(match incoming {
+        Incoming::Message(text) => return envelope::read(&text),
+        Incoming::NotText => refusal(Error::parse_error(), "the message is not UTF-8 text", None),
+        Incoming::NoLength { reason } => refusal(Error::parse_error(), reason, None),
         Incoming::TooLarge { limit } => {
-            let mut error = Error::invalid_request().data(json!({ "limit": limit }));
-            "message too large".clone_into(&mut error.message);
-            (String::new(), error)
+            refusal(Error::invalid_request(), &format!("the message has more than {limit} bytes"), None)
         }
-    };
-    TransportFrame::Malformed { raw, error }
+    })
 }
 
 fn write_all(backlog: &Backlog, mut output: impl Write) -> io::Result<()> {
@@ -180,13 +183,13 @@ fn write_all(backlog: &Backlog, mut output: impl Write) -> io::Result<()> {
 struct Pump {
     outgoing: UnboundedReceiver<TransportFrame>,
     incoming: UnboundedSender<TransportFrame>,
-    backlog: Arc<Backlog>,
-    by_length: Arc<AtomicBool>,
+    outlet: Outlet,
     limits: Limits,
 }
 
 impl Pump {
     async fn run(mut self) {
+        let backlog = self.outlet.backlog.clone();
         let mut watch = tokio::time::interval(self.limits.stall / 4);
         watch.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -195,33 +198,29 @@ impl Pump {
                     Some(frame) => self.send(&frame),
                     None => break,
                 },
-                _ = watch.tick(), if self.backlog.is_waiting() => {
-                    if self.backlog.is_stalled(self.limits.stall) {
+                _ = watch.tick(), if backlog.is_waiting() => {
+                    if backlog.is_stalled(self.limits.stall) {
                         tracing::warn!("the client has not read its output for {:?}: given up", self.limits.stall);
-                        self.backlog.give_up();
+                        backlog.give_up();
                         self.incoming.close_channel();
                     }
                 }
             }
         }
-        self.backlog.finish();
+        backlog.finish();
     }
 
     fn send(&self, frame: &TransportFrame) {
-        let Some(json) = self.encode(frame) else { return };
-        let line = if self.by_length.load(Ordering::Acquire) {
-            format!("Content-Length: {}\r\n\r\n{json}", json.len())
-        } else {
-            json + "\n"
-        };
-        self.backlog.push(line.into_bytes());
+        if let Some(json) = self.encode(frame) {
+            self.outlet.send(json);
+        }
     }
 
     fn encode(&self, frame: &TransportFrame) -> Option<String> {
-        let json = match frame.to_json() {
+        let json = match envelope::write(frame) {
             Ok(json) => json,
             Err(error) => {
-                tracing::error!(%error, "an outgoing message has no JSON form");
+                tracing::error!(code = ?error.code, "an outgoing message has no JSON form");
                 return None;
             }
         };
@@ -235,7 +234,7 @@ impl Pump {
         let data = json!({ "details": "the answer is too large to be sent", "limit": self.limits.outgoing });
         let error = Box::new(Error::internal_error().data(data).into());
         let refusal = RawJsonRpcMessage::Response(RawJsonRpcResponse::new(response.id().clone(), Err(error)));
-        TransportFrame::Single(refusal).to_json().ok()
+        envelope::write(&TransportFrame::Single(refusal)).ok()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The transport over pipes, with the test in the connection's place.
 
+use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, PipeReader, PipeWriter, Read as _};
 use std::time::Duration;
 
@@ -21,20 +22,19 @@ fn wire(limits: Limits) -> Wire {
     Wire { transport: over(theirs, ours, limits).unwrap(), input, output }
 }
 
-/// All frames that `bytes` make, one a line.
+/// All messages that `bytes` make, one a line, and then the answers to what is none.
 async fn frames(bytes: &[u8], limits: Limits) -> String {
-    let Wire { transport, mut input, output: _output } = wire(limits);
-    input.write_all(bytes).unwrap();
-    drop(input);
-    let described: Vec<String> = transport
-        .channel
-        .rx
-        .map(|frame| match frame {
-            TransportFrame::Malformed { error, .. } => serde_json::to_string(&error).unwrap(),
-            message => message.to_json().unwrap(),
-        })
-        .collect()
-        .await;
+    let Wire { transport, mut input, mut output } = wire(limits);
+    let bytes = bytes.to_vec();
+    thread::spawn(move || input.write_all(&bytes).unwrap());
+    let Transport { channel, drained, flow: _ } = transport;
+    let Channel { rx, tx, .. } = channel;
+    let mut described: Vec<String> = rx.map(|frame| envelope::write(&frame).unwrap()).collect().await;
+    drop(tx);
+    drained.await;
+    let mut answers = String::new();
+    output.read_to_string(&mut answers).unwrap();
+    described.push(answers);
     described.join("\n")
 }
 
@@ -55,9 +55,10 @@ async fn lines_are_messages_however_they_end() {
     check(
         bytes.as_bytes(),
         expect![[r#"
-        {"jsonrpc":"2.0","id":1,"method":"ping"}
-        {"jsonrpc":"2.0","id":1,"method":"ping"}
-        {"jsonrpc":"2.0","id":1,"method":"ping"}"#]],
+            {"jsonrpc":"2.0","id":1,"method":"ping"}
+            {"jsonrpc":"2.0","id":1,"method":"ping"}
+            {"jsonrpc":"2.0","id":1,"method":"ping"}
+        "#]],
     )
     .await;
 }
@@ -70,8 +71,6 @@ async fn bad_lines_are_errors_without_an_echo() {
         b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\xfe\",\"method\":\"sk-secret\"}",
         b"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sk-secret\"}]",
         b"{\"id\":1,\"method\":\"sk-secret\"}",
-        b"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"sk-secret\"}",
-        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":\"sk-secret\"}",
         b"17",
         &[b'['; 90],
         &[b'x'; 101],
@@ -81,16 +80,15 @@ async fn bad_lines_are_errors_without_an_echo() {
         bytes.push(b'\n');
     }
     check(&bytes, expect![[r#"
-        {"code":-32700,"message":"Parse error","data":{"reason":"the line is not JSON"}}
-        {"code":-32700,"message":"Parse error","data":{"reason":"the line is not UTF-8 text"}}
-        {"code":-32600,"message":"Invalid request","data":{"reason":"the line is not one JSON-RPC 2.0 message; batches are not supported"}}
-        {"code":-32600,"message":"Invalid request","data":{"reason":"the line is not one JSON-RPC 2.0 message; batches are not supported"}}
-        {"code":-32600,"message":"Invalid request","data":{"reason":"the line is not one JSON-RPC 2.0 message; batches are not supported"}}
-        {"code":-32600,"message":"Invalid request","data":{"reason":"the line is not one JSON-RPC 2.0 message; batches are not supported"}}
-        {"code":-32600,"message":"Invalid request","data":{"reason":"the line is not one JSON-RPC 2.0 message; batches are not supported"}}
-        {"code":-32700,"message":"Parse error","data":{"reason":"the line is not JSON"}}
-        {"code":-32600,"message":"message too large","data":{"limit":100}}
-        {"jsonrpc":"2.0","id":1,"method":"ping"}"#]]).await;
+        {"jsonrpc":"2.0","id":1,"method":"ping"}
+        {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not JSON"}}}
+        {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not UTF-8 text"}}}
+        {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"batches are not supported: send one message at a time"}}}
+        {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"`jsonrpc` must be \"2.0\""}}}
+        {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a message is a JSON object"}}}
+        {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not JSON"}}}
+        {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"the message has more than 100 bytes"}}}
+    "#]]).await;
 }
 
 #[tokio::test]
@@ -99,9 +97,85 @@ async fn a_message_of_the_limit_passes_and_one_more_byte_does_not() {
     let limits = Limits { incoming: limit, ..Limits::default() };
     let bytes =
         format!("{PING}\n {PING}\n{PING}\nContent-Length: {limit}\n\n{PING}Content-Length: 99\n\n{:99}{PING}", "");
-    let refused = r#"{"code":-32600,"message":"message too large","data":{"limit":40}}"#;
-    let expected = [PING, refused, PING, PING, refused, PING].join("\n");
+    let refused = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"the message has more than 40 bytes"}}}"#;
+    let expected = [PING, PING, PING, PING, refused, refused, ""].join("\n");
     assert_eq!(frames(bytes.as_bytes(), limits).await, expected);
+}
+
+/// Headers that are wrong, each followed by a message that must be found.
+#[tokio::test]
+async fn headers_that_are_wrong_cost_one_message() {
+    const GOOD: &str = "Content-Length: 40\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
+    let flood = "X-Header: 1\r\n".repeat(100_000);
+    let long = "9".repeat(400);
+    let mut table = String::new();
+    for (name, bytes) in [
+        ("too short", format!("Content-Length: 20\r\n\r\n{PING}")),
+        ("too long", format!("Content-Length: 60\r\n\r\n{PING}{GOOD}")),
+        ("zero", format!("Content-Length: 0\r\n\r\n{PING}\r\n")),
+        ("missing", format!("Content-Type: application/json\r\n\r\n{PING}\r\n")),
+        ("negative", format!("Content-Length: -40\r\n\r\n{PING}\r\n")),
+        ("a word", format!("Content-Length: forty\r\n\r\n{PING}\r\n")),
+        ("over all integers", format!("Content-Length: {long}\r\n\r\n{PING}\r\n")),
+        ("over the memory", format!("Content-Length: 18446744073709551615\r\n\r\n{PING}\r\n")),
+        ("over the limit", format!("Content-Length: 200\r\n\r\n{:200}", "x")),
+        ("two that differ", format!("Content-Length: 40\r\nContent-Length: 41\r\n\r\n{PING}\r\n")),
+        ("two that agree", format!("Content-Length: 40\r\ncontent-length : 40\r\n\r\n{PING}")),
+        ("no blank line", format!("Content-Length: 40\r\n{PING}")),
+        ("no line break at all", format!("Content-Length: 40{PING}\r\n\r\n")),
+        ("line feeds alone", format!("Content-Length: 40\n\n{PING}")),
+        ("a flood", format!("Content-Length: 40\r\n{flood}\r\n{PING}")),
+        ("a line among them", format!("{GOOD}\n{PING}\n")),
+        ("half a character", "Content-Length: 1\r\n\r\né".to_owned()),
+    ] {
+        let bytes = [bytes.as_bytes(), GOOD.as_bytes()].concat();
+        let limits = Limits { incoming: 100, ..Limits::default() };
+        let all = frames(&bytes, limits).await;
+        let messages = all.lines().filter(|line| *line == PING).count();
+        let reasons: Vec<&str> =
+            all.split("\"reason\":\"").skip(1).map(|rest| rest.split("\"}").next().unwrap()).collect();
+        let reasons: String = reasons.iter().map(|reason| format!(", {reason}")).collect();
+        writeln!(table, "{name}: {messages} read{reasons}").unwrap();
+    }
+    expect![[r#"
+        too short: 1 read, the message is not JSON
+        too long: 1 read, the message is not JSON
+        zero: 2 read, the message is not JSON
+        missing: 2 read, the headers have no `Content-Length`
+        negative: 2 read, `Content-Length` is not one number of bytes
+        a word: 2 read, `Content-Length` is not one number of bytes
+        over all integers: 2 read, the message has more than 100 bytes
+        over the memory: 2 read, the message has more than 100 bytes
+        over the limit: 1 read, the message has more than 100 bytes
+        two that differ: 2 read, `Content-Length` is not one number of bytes
+        two that agree: 2 read
+        no blank line: 2 read
+        no line break at all: 1 read, `Content-Length` is not one number of bytes
+        line feeds alone: 2 read
+        a flood: 1 read, there are too many headers
+        a line among them: 3 read
+        half a character: 1 read, the message is not UTF-8 text
+    "#]]
+    .assert_eq(&table);
+}
+
+#[tokio::test]
+async fn the_first_message_decides_on_the_framing() {
+    let framed = format!("Content-Length: 40\r\n\r\n{PING}");
+    for (first, second, by_length) in
+        [(framed.as_str(), "{}\n", true), ("{}\n", framed.as_str(), false), (framed.as_str(), framed.as_str(), true)]
+    {
+        let Wire { mut transport, mut input, mut output } = wire(Limits::default());
+        input.write_all(format!("{first}{second}").as_bytes()).unwrap();
+        transport.channel.rx.next().await.unwrap();
+        transport.channel.tx.unbounded_send(message("hi".to_owned())).unwrap();
+        drop((transport.channel, input));
+        transport.drained.await;
+        let mut written = String::new();
+        output.read_to_string(&mut written).unwrap();
+        assert_eq!(written.contains("Content-Length: "), by_length, "{first}{second}");
+        assert_eq!(written.ends_with('\n'), !by_length, "{written}");
+    }
 }
 
 #[tokio::test]
