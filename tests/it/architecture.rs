@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The rooms of `runtime/agent`, floor by floor: a room names only rooms of its own floor or of those before it.
 const FLOORS: &[&[&str]] = &[
     &["near", "plain", "capability", "transcript"],
-    &["policy", "panel", "model"],
+    &["policy", "panel", "model", "options"],
     &["gate"],
     &["event", "elicit", "workspace", "tool", "command"],
     &["store", "context"],

@@ -18,6 +18,7 @@ mod full_disk;
 mod hostile_guests;
 mod hostile_wire;
 mod models;
+mod options;
 mod panels;
 mod process;
 mod session;

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use acp_runtime::models::Models;
 use acp_runtime_agent::capability::ToolName;
-use acp_runtime_agent::model::{InputSchema, Model, ModelError, ModelEvent, ModelRequest, ToolKind, ToolSpec};
+use acp_runtime_agent::model::{
+    InputSchema, Model, ModelError, ModelEvent, ModelRequest, ReasoningEffort, ToolKind, ToolSpec,
+};
 use acp_runtime_agent::transcript::{Message, MessageId, Part, Role, ToolCall, ToolCallId};
 use acp_runtime_tests::model_double::{ModelDouble, Reply, Stop};
 use expect_test::expect;
@@ -21,7 +23,7 @@ fn models(base_url: &str, lines: &str) -> Models {
 }
 
 fn open(base_url: &str, lines: &str) -> Arc<dyn Model> {
-    models(base_url, lines).open("lab", None).unwrap()
+    models(base_url, lines).open("lab").unwrap()
 }
 
 const KEY: &str = "api_key = 'sk-secret'\ncontext_window = 8000";
@@ -39,6 +41,7 @@ fn prompt(words: &str) -> ModelRequest {
         system: "Be brief.".into(),
         messages: vec![message(Role::User, vec![text(words)])],
         tools: Vec::new().into(),
+        effort: None,
     }
 }
 
@@ -399,6 +402,7 @@ fn conversation() -> ModelRequest {
             message(Role::Assistant, vec![text("")]),
         ],
         tools: vec![Arc::new(tool)].into(),
+        effort: None,
     }
 }
 
@@ -524,12 +528,26 @@ async fn models_and_keys_are_sent_as_they_are_written() {
         ("api_key = 'k'\nreasoning_effort = 'high'", "qwen3-max", Some("Bearer k"), json!("high")),
     ] {
         let double = ModelDouble::start([Reply::text("ok")]).await;
-        let opened = models(&double.base_url(), lines).open(&format!("lab/{model}"), None).unwrap();
+        let opened = models(&double.base_url(), lines).open(&format!("lab/{model}")).unwrap();
         let _: Vec<_> = opened.stream(prompt("hi")).collect().await;
         let asked = double.asked().remove(0);
         assert_eq!(asked.body["model"], model, "{lines}");
         assert_eq!(asked.headers.get("authorization").map(String::as_str), authorization, "{lines}");
         assert_eq!(asked.body["reasoning_effort"], effort, "{lines}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_says_how_much_to_think() {
+    for (lines, chosen, sent) in [
+        ("", Some(ReasoningEffort::Low), json!("low")),
+        ("reasoning_effort = 'high'", Some(ReasoningEffort::Low), json!("low")),
+        ("reasoning_effort = 'high'", None, json!("high")),
+    ] {
+        let double = ModelDouble::start([Reply::text("ok")]).await;
+        let request = ModelRequest { effort: chosen, ..prompt("hi") };
+        let _: Vec<_> = open(&double.base_url(), lines).stream(request).collect().await;
+        assert_eq!(double.asked().remove(0).body["reasoning_effort"], sent, "{lines} {chosen:?}");
     }
 }
 
@@ -541,7 +559,7 @@ async fn a_vendor_is_not_asked_without_a_key() {
         ("[sky]\nwire = 'gemini'\nmodel = 'm'\napi_key_env = 'MY_KEY'", "MY_KEY"),
     ] {
         let models = Models::new(None, toml::from_str(toml).unwrap(), |_| None).unwrap();
-        let model = models.open(models.default_id(), None).unwrap();
+        let model = models.open(models.default_id()).unwrap();
         let items: Vec<_> = model.stream(prompt("hi")).collect().await;
         let rendered = render(&items);
         assert!(rendered.contains("Auth") && rendered.contains(&format!("`{variable}`")), "{rendered}");

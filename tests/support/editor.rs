@@ -236,7 +236,19 @@ impl EditorDouble {
 
     /// Waits until one of the session's updates satisfies `wanted`.
     pub async fn until_update(&self, session: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        self.until(what, |heard| heard.updates.get(session)?.iter().find(|update| wanted(update)).cloned()).await
+        self.until_update_after(session, 0, what, wanted).await
+    }
+
+    /// Waits until one of the session's updates after the first `from` satisfies `wanted`.
+    pub async fn until_update_after(
+        &self,
+        session: &str,
+        from: usize,
+        what: &str,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Value {
+        self.until(what, |heard| heard.updates.get(session)?.iter().skip(from).find(|update| wanted(update)).cloned())
+            .await
     }
 
     /// Waits until the session had so many updates in all.

@@ -155,6 +155,7 @@ impl Ledger {
         };
         if let Ok(result) = outcome {
             self.validate(Side::Agent, Shape::Response, &open.method, result);
+            self.judge_options(&result["configOptions"]);
         }
         let complaints = match (open.method.as_str(), &open.session) {
             ("session/new", _) => {
@@ -217,9 +218,29 @@ impl Ledger {
         {
             self.blame(format!("sent a `{kind}`, which needs the client's `{capability}`"));
         }
+        self.judge_options(&update["configOptions"]);
         let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
         let complaints = self.rules(&session).update(update);
         self.violations.extend(complaints.into_iter().map(|complaint| format!("session `{session}`: {complaint}")));
+    }
+
+    /// Flags are only for clients that take them, and what holds must be among the values.
+    fn judge_options(&mut self, options: &Value) {
+        for option in options.as_array().into_iter().flatten() {
+            let id = &option["id"];
+            if option["type"] == "boolean" {
+                if !self.offers("/session/configOptions/boolean") {
+                    self.blame(format!("sent the flag {id}, which needs the client's `session.configOptions.boolean`"));
+                }
+                continue;
+            }
+            let grouped = option["options"].as_array().into_iter().flatten();
+            let flat = grouped
+                .flat_map(|entry| entry["options"].as_array().map_or(vec![entry], |inner| inner.iter().collect()));
+            if !flat.into_iter().any(|choice| choice["value"] == option["currentValue"]) {
+                self.blame(format!("the value of {id} is not among those to choose from: {option}"));
+            }
+        }
     }
 
     fn rules(&mut self, session: &str) -> &mut SessionRules {

@@ -41,7 +41,11 @@ impl Schemas {
         static SCHEMAS: OnceLock<Schemas> = OnceLock::new();
         SCHEMAS.get_or_init(|| {
             let mut validators = HashMap::new();
-            for text in [include_str!("../schema/acp-v1.json"), include_str!("../schema/aar-panels.json")] {
+            for text in [
+                include_str!("../schema/acp-v1.json"),
+                include_str!("../schema/aar-panels.json"),
+                include_str!("../schema/older-clients.json"),
+            ] {
                 let document = serde_json::from_str(text).expect("a vendored schema is JSON");
                 validators.extend(compile(&document));
             }

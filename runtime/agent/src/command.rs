@@ -6,8 +6,9 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::capability::CommandName;
+use crate::capability::{CommandName, PluginId};
 use crate::event::CommandInfo;
+use crate::options::Switches;
 use crate::tool::ToolError;
 
 /// What a command leads to.
@@ -36,6 +37,11 @@ pub trait Command: Send + Sync {
     /// What it announces.
     fn info(&self) -> &CommandInfo;
 
+    /// The plugin that it belongs to.
+    fn plugin(&self) -> Option<&PluginId> {
+        None
+    }
+
     /// Runs with what was typed after the name. The future may be dropped at any moment.
     fn run<'a>(
         &'a self,
@@ -49,14 +55,21 @@ pub trait Command: Send + Sync {
 #[error("a command named `/{0}` exists already")]
 pub struct CommandNameTaken(pub String);
 
-/// The commands of a session.
-#[derive(Default, Clone)]
-pub struct CommandCatalog(Vec<Arc<dyn Command>>);
+/// The commands of a session. What belongs to a plugin that is switched off is not found.
+#[derive(Clone)]
+pub struct CommandCatalog {
+    /// Those that the session answers itself.
+    own: Vec<CommandInfo>,
+    commands: Vec<Arc<dyn Command>>,
+    switches: Switches,
+}
 
 /// What a prompt's text is.
 pub enum Typed<'a> {
     /// Not a command.
     Prompt,
+    /// A command that the session answers itself, and what follows its name.
+    Own(&'a CommandInfo, &'a str),
     /// A command and what follows its name.
     Command(&'a Arc<dyn Command>, &'a str),
     /// It has the form of a command, but there is none of that name; names that look like it.
@@ -64,19 +77,34 @@ pub enum Typed<'a> {
 }
 
 impl CommandCatalog {
+    /// The commands that a session with these switches answers itself.
+    pub fn new(own: Vec<CommandInfo>, switches: Switches) -> Self {
+        Self { own, commands: Vec::new(), switches }
+    }
+
     /// Adds a command. A taken name is an error, never shadowed.
     pub fn add(&mut self, command: Arc<dyn Command>) -> Result<(), CommandNameTaken> {
         let name = &command.info().name;
-        if self.0.iter().any(|known| known.info().name == *name) {
+        let taken =
+            self.own.iter().chain(self.commands.iter().map(|known| known.info())).any(|known| known.name == *name);
+        if taken {
             return Err(CommandNameTaken(name.clone()));
         }
-        self.0.push(command);
+        self.commands.push(command);
         Ok(())
     }
 
     /// What clients are told of them.
     pub fn infos(&self) -> Vec<CommandInfo> {
-        self.0.iter().map(|command| command.info().clone()).collect()
+        self.iter_infos().cloned().collect()
+    }
+
+    fn iter_infos(&self) -> impl Iterator<Item = &CommandInfo> {
+        self.own.iter().chain(self.iter().map(|command| command.info()))
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Arc<dyn Command>> {
+        self.commands.iter().filter(|command| self.switches.lets(command.plugin()))
     }
 
     /// Reads a prompt. A path (`/usr/bin/x`) is not a command, and neither is a `/` in the middle of a text.
@@ -86,10 +114,13 @@ impl CommandCatalog {
         if CommandName::new(name).is_err() {
             return Typed::Prompt;
         }
-        if let Some(command) = self.0.iter().find(|command| command.info().name == name) {
+        if let Some(own) = self.own.iter().find(|own| own.name == name) {
+            return Typed::Own(own, arguments.trim());
+        }
+        if let Some(command) = self.iter().find(|command| command.info().name == name) {
             return Typed::Command(command, arguments.trim());
         }
-        let known = self.0.iter().map(|command| command.info().name.as_str());
+        let known = self.iter_infos().map(|info| info.name.as_str());
         Typed::Unknown(name, crate::near::near(name, known))
     }
 }

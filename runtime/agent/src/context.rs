@@ -79,6 +79,7 @@ impl History {
             SessionEvent::TurnEnded { .. } => self.in_turn = false,
             SessionEvent::Plan { .. }
             | SessionEvent::Usage(_)
+            | SessionEvent::OptionsChanged { .. }
             | SessionEvent::CommandsChanged { .. }
             | SessionEvent::PanelChanged { .. }
             | SessionEvent::Notice(_) => {}

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::capability::PanelName;
 use crate::model::ToolKind;
+use crate::options::ConfigOption;
 use crate::policy::Mode;
 use crate::transcript::{Location, MessageId, Part, PlanEntry, StopReason, ToolCall, ToolCallId, ToolContent, Usage};
 
@@ -93,6 +94,11 @@ pub enum SessionEvent {
     ModeChanged {
         /// The new one.
         mode: Mode,
+    },
+    /// The session's options changed.
+    OptionsChanged {
+        /// All of them.
+        options: Vec<ConfigOption>,
     },
     /// The session's slash commands changed.
     CommandsChanged {
@@ -195,7 +201,10 @@ impl SessionEvent {
             | Self::Title { .. }
             | Self::ModeChanged { .. }
             | Self::TurnEnded { .. } => true,
-            Self::CommandsChanged { .. } | Self::PanelChanged { .. } | Self::Notice(_) => false,
+            Self::OptionsChanged { .. }
+            | Self::CommandsChanged { .. }
+            | Self::PanelChanged { .. }
+            | Self::Notice(_) => false,
         }
     }
 

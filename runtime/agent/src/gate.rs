@@ -6,13 +6,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use futures::future::BoxFuture;
 use serde_json::Value;
 
 use crate::capability::{CommandName, Effect, GrantSet, PanelName, PluginId, ToolName};
-use crate::policy::{Decision, Mode, Policy, Rule};
+use crate::options::SharedLeeway;
+use crate::policy::{Decision, Policy, Rule};
 use crate::transcript::{ToolCallId, ToolContent};
 
 /// On whose behalf something is to be done.
@@ -165,30 +165,6 @@ pub struct Refusal {
     pub cancelled: bool,
 }
 
-/// The session's mode, shared by the gate and the session.
-#[derive(Debug, Clone, Default)]
-pub struct SharedMode(Arc<AtomicU8>);
-
-impl SharedMode {
-    /// Starts in `mode`.
-    pub fn new(mode: Mode) -> Self {
-        let shared = Self::default();
-        shared.set(mode);
-        shared
-    }
-
-    /// The mode now.
-    pub fn get(&self) -> Mode {
-        Mode::ALL.get(usize::from(self.0.load(Ordering::Acquire))).copied().unwrap_or_default()
-    }
-
-    /// Changes the mode; holds from the next decision on.
-    pub fn set(&self, mode: Mode) {
-        let index = Mode::ALL.iter().position(|known| *known == mode).unwrap_or(0);
-        self.0.store(u8::try_from(index).unwrap_or(0), Ordering::Release);
-    }
-}
-
 /// What a question may show beside the effects.
 #[derive(Debug, Clone, Default)]
 pub struct Exhibit {
@@ -201,27 +177,22 @@ pub struct Exhibit {
 /// The gate of one session.
 pub struct Gate {
     policy: Arc<Policy>,
-    mode: SharedMode,
+    leeway: SharedLeeway,
     approver: Arc<dyn Approver>,
     book: Arc<dyn GrantBook>,
     audit: Arc<dyn AuditSink>,
 }
 
 impl Gate {
-    /// A gate that judges by `policy` in `mode`, asks `approver`, and keeps to `book`.
+    /// A gate that judges by `policy` and `leeway`, asks `approver`, and keeps to `book`.
     pub fn new(
         policy: Arc<Policy>,
-        mode: SharedMode,
+        leeway: SharedLeeway,
         approver: Arc<dyn Approver>,
         book: Arc<dyn GrantBook>,
         audit: Arc<dyn AuditSink>,
     ) -> Self {
-        Self { policy, mode, approver, book, audit }
-    }
-
-    /// The session's mode.
-    pub fn mode(&self) -> &SharedMode {
-        &self.mode
+        Self { policy, leeway, approver, book, audit }
     }
 
     /// Decides on all `effects` together: one refusal refuses them all.
@@ -256,14 +227,14 @@ impl Gate {
     }
 
     fn judge(&self, origin: &Origin, effect: &Effect) -> Decision {
-        let mode = self.mode.get();
+        let leeway = self.leeway.get();
         match origin {
             Origin::Plugin { plugin, .. } => match self.book.grants(plugin) {
-                Some(grants) => self.policy.decide(effect, &grants, mode),
+                Some(grants) => self.policy.decide(effect, &grants, leeway),
                 None => Decision::Deny(Rule::NotGranted),
             },
             Origin::Model { .. } | Origin::Panel(_) | Origin::Command(_) => {
-                self.policy.decide(effect, &GrantSet::native(), mode)
+                self.policy.decide(effect, &GrantSet::native(), leeway)
             }
         }
     }

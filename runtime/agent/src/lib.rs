@@ -12,6 +12,7 @@
 //! | [`panel`] | panels and how a request to one is resolved |
 //! | [`policy`] | may this effect happen: the table |
 //! | [`model`] | what a language model is |
+//! | [`options`] | modes and config options: values, rules, what a change implies |
 //! | [`gate`] | the only maker of permits |
 //! | [`event`] | all that happens in a session |
 //! | [`elicit`] | asking the person for values, as a port |
@@ -31,6 +32,7 @@ pub mod event;
 pub mod gate;
 pub mod model;
 pub mod near;
+pub mod options;
 pub mod panel;
 pub mod plain;
 pub mod policy;

@@ -2,6 +2,8 @@
 //!
 //! Knows no provider, no wire format and no retries; those belong to the implementers.
 
+mod source;
+
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use serde_json::Value;
 
 use crate::capability::ToolName;
 use crate::transcript::{Message, StopReason, ToolCall, Usage};
+pub use source::{ModelChoice, ModelSource, ReasoningEffort};
 
 /// One question to a model.
 #[derive(Debug, Clone)]
@@ -21,6 +24,8 @@ pub struct ModelRequest {
     pub messages: Vec<Arc<Message>>,
     /// The tools on offer.
     pub tools: Arc<[Arc<ToolSpec>]>,
+    /// How much to think; none leaves it to the model's settings.
+    pub effort: Option<ReasoningEffort>,
 }
 
 /// What comes back, piece by piece.

@@ -10,7 +10,8 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::capability::PanelName;
+use crate::capability::{PanelName, PluginId};
+use crate::options::Switches;
 
 /// One row of a panel, with the rows below it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -106,6 +107,10 @@ pub struct PanelReply {
 pub trait PanelSource: Send + Sync {
     /// What it announces.
     fn info(&self) -> &PanelInfo;
+    /// The plugin that it belongs to.
+    fn plugin(&self) -> Option<&PluginId> {
+        None
+    }
     /// Its state now; the error is a sentence.
     fn snapshot(&self) -> BoxFuture<'_, Result<PanelView, String>>;
     /// Does what a person asked for and answers a line for them; the error is a sentence.
@@ -180,20 +185,21 @@ impl StalePanels {
     }
 }
 
-/// All panels of a session.
+/// All panels of a session. What belongs to a plugin that is switched off is not found.
 #[derive(Default)]
 pub struct PanelBoard {
     sources: Vec<Arc<dyn PanelSource>>,
     by_name: BTreeMap<PanelName, usize>,
     stale: StalePanels,
+    switches: Switches,
     /// Requests are answered in the order that they came.
     order: tokio::sync::Mutex<()>,
 }
 
 impl PanelBoard {
-    /// A board without panels, that lowers the flags in `stale`.
-    pub fn new(stale: StalePanels) -> Self {
-        Self { stale, ..Self::default() }
+    /// A board without panels, that lowers the flags in `stale`, for a session with these switches.
+    pub fn new(stale: StalePanels, switches: Switches) -> Self {
+        Self { stale, switches, ..Self::default() }
     }
 
     /// Adds a panel. A taken name is an error, never shadowed.
@@ -209,24 +215,30 @@ impl PanelBoard {
 
     /// Whether there is any panel.
     pub fn is_empty(&self) -> bool {
-        self.sources.is_empty()
+        self.shown().next().is_none()
     }
 
     /// The panels as announced, in the order that they were added.
     pub fn infos(&self) -> impl Iterator<Item = &PanelInfo> {
-        self.sources.iter().map(|source| source.info())
+        self.shown().map(|source| source.info())
     }
 
     /// The panels that changed since somebody last looked.
     pub fn stale(&self) -> Vec<PanelName> {
-        self.stale.names()
+        let mut names = self.stale.names();
+        names.retain(|name| self.source(name.as_str()).is_ok());
+        names
+    }
+
+    fn shown(&self) -> impl Iterator<Item = &Arc<dyn PanelSource>> {
+        self.sources.iter().filter(|source| self.switches.lets(source.plugin()))
     }
 
     /// Every panel with its status text; a panel that cannot be drawn has an empty one.
     pub async fn list(&self) -> Vec<(PanelInfo, String)> {
         let _turn = self.order.lock().await;
         let mut listed = Vec::with_capacity(self.sources.len());
-        for source in &self.sources {
+        for source in self.shown() {
             let status = source.snapshot().await.map(|view| view.status).unwrap_or_default();
             listed.push((source.info().clone(), status));
         }
@@ -273,9 +285,11 @@ impl PanelBoard {
 
     fn source(&self, name: &str) -> Result<&Arc<dyn PanelSource>, PanelError> {
         let index = PanelName::new(name).ok().and_then(|name| self.by_name.get(&name).copied());
-        index.and_then(|index| self.sources.get(index)).ok_or_else(|| PanelError::UnknownPanel {
-            panel: name.to_owned(),
-            available: self.by_name.keys().map(ToString::to_string).collect(),
+        let source = index.and_then(|index| self.sources.get(index));
+        source.filter(|source| self.switches.lets(source.plugin())).ok_or_else(|| {
+            let mut available: Vec<String> = self.infos().map(|info| info.name.to_string()).collect();
+            available.sort_unstable();
+            PanelError::UnknownPanel { panel: name.to_owned(), available }
         })
     }
 

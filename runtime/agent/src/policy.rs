@@ -3,11 +3,14 @@
 //! One table, no state, no I/O; every match is exhaustive, so a new effect does not compile until it is judged. Knows
 //! nothing about who asks the person or how. Tested row by row.
 
+mod leeway;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::capability::{Effect, EffectPattern, GrantSet, PathGlob, Tier};
+pub use leeway::Leeway;
 
 /// How much a session may do without asking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -127,18 +130,20 @@ impl Policy {
         self
     }
 
-    /// Judges `effect` of a subject with the rights `grants`, in `mode`. The deny list goes first and wins.
-    pub fn decide(&self, effect: &Effect, grants: &GrantSet, mode: Mode) -> Decision {
+    /// Judges `effect` of a subject with the rights `grants`, in a mode or with single flags of it. The deny list goes
+    /// first and wins.
+    pub fn decide(&self, effect: &Effect, grants: &GrantSet, leeway: impl Into<Leeway>) -> Decision {
         if let Some(glob) = self.denied_by(effect) {
             return Decision::Deny(Rule::DenyList(glob.as_str().to_owned()));
         }
         if let Some(pattern) = self.forbidden.iter().find(|pattern| pattern.touches(effect)) {
             return Decision::Deny(Rule::DenyList(pattern.to_string()));
         }
+        let leeway = leeway.into();
         match grants.tier {
-            Tier::Native => Self::native(effect, mode),
-            Tier::Bundled => Self::bundled(effect, grants, mode),
-            Tier::Installed => Self::installed(effect, grants, mode),
+            Tier::Native => Self::native(effect, leeway),
+            Tier::Bundled => Self::bundled(effect, grants, leeway),
+            Tier::Installed => Self::installed(effect, grants, leeway),
         }
     }
 
@@ -161,27 +166,24 @@ impl Policy {
         }
     }
 
-    fn native(effect: &Effect, mode: Mode) -> Decision {
+    fn native(effect: &Effect, leeway: Leeway) -> Decision {
         match effect {
             Effect::Read(_) | Effect::CallPlugin(..) => Decision::Allow,
-            Effect::Write(_) | Effect::Move { .. } => by_mode_write(mode),
-            Effect::Delete(_) => by_mode_delete(mode),
-            Effect::Run(_) => by_mode_run(mode),
-            Effect::Fetch(_) => match mode {
-                Mode::Review | Mode::AutoEdit | Mode::ReadOnly => Decision::Ask,
-                Mode::Auto => Decision::Allow,
-                Mode::Plan => Decision::Deny(Rule::Mode(mode)),
-            },
+            Effect::Write(_) | Effect::Move { .. } => change(leeway, leeway.writes()),
+            Effect::Delete(_) => change(leeway, leeway.writes() && leeway.runs()),
+            Effect::Run(_) => change(leeway, leeway.runs()),
+            Effect::Fetch(_) if leeway.offline() => denied_by_mode(leeway),
+            Effect::Fetch(_) => allowed_if(leeway.writes() && leeway.runs()),
             // A server's word that it only reads is believed once a person has agreed.
             Effect::CallServer { read_only: true, .. } => Decision::Ask,
-            Effect::CallServer { read_only: false, .. } => by_mode_run(mode),
+            Effect::CallServer { read_only: false, .. } => change(leeway, leeway.runs()),
             Effect::UseSecret(_) | Effect::ReadSession | Effect::Kv(_) | Effect::Prompt => {
                 Decision::Deny(Rule::NotForThisCode)
             }
         }
     }
 
-    fn bundled(effect: &Effect, grants: &GrantSet, mode: Mode) -> Decision {
+    fn bundled(effect: &Effect, grants: &GrantSet, leeway: Leeway) -> Decision {
         if let Some(refusal) = undeclared(effect, grants) {
             return refusal;
         }
@@ -196,13 +198,13 @@ impl Policy {
             | Effect::Run(_)
             | Effect::Fetch(_)
             | Effect::CallPlugin(..) => match granted(effect, grants) {
-                Decision::Allow => Self::native(effect, mode),
+                Decision::Allow => Self::native(effect, leeway),
                 refusal => refusal,
             },
         }
     }
 
-    fn installed(effect: &Effect, grants: &GrantSet, mode: Mode) -> Decision {
+    fn installed(effect: &Effect, grants: &GrantSet, leeway: Leeway) -> Decision {
         if let Some(refusal) = undeclared(effect, grants) {
             return refusal;
         }
@@ -213,10 +215,10 @@ impl Policy {
             Effect::Kv(_) => Decision::Allow,
             Effect::UseSecret(_) | Effect::ReadSession | Effect::Prompt => granted,
             Effect::CallServer { .. } | Effect::CallPlugin(..) => Decision::Deny(Rule::NotForThisCode),
-            Effect::Write(_) | Effect::Move { .. } if granted == Decision::Allow => by_mode_write(mode),
-            Effect::Delete(_) if granted == Decision::Allow => by_mode_delete(mode),
-            Effect::Run(_) if granted == Decision::Allow => by_mode_run(mode),
-            Effect::Fetch(_) if granted == Decision::Allow && mode == Mode::Plan => Decision::Deny(Rule::Mode(mode)),
+            Effect::Write(_) | Effect::Move { .. } if granted == Decision::Allow => change(leeway, leeway.writes()),
+            Effect::Delete(_) if granted == Decision::Allow => change(leeway, leeway.writes() && leeway.runs()),
+            Effect::Run(_) if granted == Decision::Allow => change(leeway, leeway.runs()),
+            Effect::Fetch(_) if granted == Decision::Allow && leeway.offline() => denied_by_mode(leeway),
             Effect::Write(_) | Effect::Move { .. } | Effect::Delete(_) | Effect::Run(_) | Effect::Fetch(_) => granted,
         }
     }
@@ -231,24 +233,17 @@ fn granted(effect: &Effect, grants: &GrantSet) -> Decision {
     if grants.grants(effect) { Decision::Allow } else { Decision::Deny(Rule::NotGranted) }
 }
 
-fn by_mode_write(mode: Mode) -> Decision {
-    match mode {
-        Mode::Review => Decision::Ask,
-        Mode::AutoEdit | Mode::Auto => Decision::Allow,
-        Mode::ReadOnly | Mode::Plan => Decision::Deny(Rule::Mode(mode)),
-    }
+/// What changes something, and is free where `free`.
+fn change(leeway: Leeway, free: bool) -> Decision {
+    if leeway.read_only() { denied_by_mode(leeway) } else { allowed_if(free) }
 }
 
-fn by_mode_delete(mode: Mode) -> Decision {
-    match mode {
-        Mode::Review | Mode::AutoEdit => Decision::Ask,
-        Mode::Auto => Decision::Allow,
-        Mode::ReadOnly | Mode::Plan => Decision::Deny(Rule::Mode(mode)),
-    }
+fn allowed_if(free: bool) -> Decision {
+    if free { Decision::Allow } else { Decision::Ask }
 }
 
-fn by_mode_run(mode: Mode) -> Decision {
-    by_mode_delete(mode)
+fn denied_by_mode(leeway: Leeway) -> Decision {
+    Decision::Deny(Rule::Mode(leeway.mode()))
 }
 
 #[cfg(test)]

@@ -11,18 +11,20 @@ mod ordered;
 mod outbox;
 mod prompt;
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::capability::Roots;
+use crate::capability::{PanelName, Roots};
 use crate::command::CommandCatalog;
 use crate::elicit::Elicitor;
 use crate::event::{EventSink as _, SessionEvent};
 use crate::gate::Approver;
+use crate::options::{Choices, ConfigOption, OptionError, OptionValue, Options};
 use crate::panel::{PanelBoard, PanelError, PanelInfo, PanelReply, PanelView};
 use crate::policy::Mode;
 use crate::store::{Claim, SessionStore, StoreError};
@@ -30,7 +32,7 @@ use crate::transcript::{Part, SessionId};
 use crate::turn::TurnContext;
 use crate::workspace::Workspace;
 
-pub use commands::builtin_commands;
+pub use commands::command_catalog;
 pub use directory::Sessions;
 pub use ordered::{OrderedApprover, OrderedElicitor};
 pub use outbox::{Audience, Outbox};
@@ -139,14 +141,16 @@ struct Shared {
     panels: Arc<PanelBoard>,
     busy: AtomicBool,
     prompts: AtomicU64,
+    /// Held while options change, so that they are told of in the order of the changes.
+    changing: Mutex<()>,
 }
 
 impl SessionHandle {
     /// Starts the session's actor, which keeps the `claim` until the session is closed.
     pub fn spawn(parts: SessionParts, claim: Claim) -> Self {
         let SessionParts { id, turns, commands, panels, on_busy } = parts;
-        let (busy, prompts) = (AtomicBool::new(false), AtomicU64::new(0));
-        let shared = Arc::new(Shared { id, turns, commands, panels, busy, prompts });
+        let (busy, prompts, changing) = (AtomicBool::new(false), AtomicU64::new(0), Mutex::default());
+        let shared = Arc::new(Shared { id, turns, commands, panels, busy, prompts, changing });
         let (mailbox, letters) = mpsc::unbounded_channel();
         tokio::spawn(actor::run(shared.clone(), letters, on_busy, claim));
         Self { shared, mailbox }
@@ -164,7 +168,7 @@ impl SessionHandle {
 
     /// Its mode now.
     pub fn mode(&self) -> Mode {
-        self.shared.turns.gate.mode().get()
+        self.shared.turns.options.mode()
     }
 
     /// Puts a prompt into the mailbox at once; awaited, it gives the answer. The order of calls is the order of turns.
@@ -182,10 +186,29 @@ impl SessionHandle {
         let _ = self.mailbox.send(Letter::Cancel);
     }
 
+    /// Its options now.
+    pub fn options(&self) -> Vec<ConfigOption> {
+        self.shared.turns.options.list()
+    }
+
+    /// What was chosen in it, for a session that begins as this one is.
+    pub fn choices(&self) -> Choices {
+        self.shared.turns.options.choices()
+    }
+
     /// Changes the mode. Holds from the next decision on, also in a running turn.
     pub fn set_mode(&self, mode: Mode) {
-        self.shared.turns.gate.mode().set(mode);
-        self.shared.turns.outbox.emit(SessionEvent::ModeChanged { mode });
+        self.shared.change(|options| options.set_mode(mode));
+    }
+
+    /// Changes the model, to any that its provider may know. Holds from the next turn on.
+    pub fn set_model(&self, id: &str) -> Result<(), OptionError> {
+        self.shared.change(|options| options.set_model(id))
+    }
+
+    /// Changes one option.
+    pub fn set_option(&self, id: &str, value: OptionValue<'_>) -> Result<(), OptionError> {
+        self.shared.change(|options| options.set(id, value))
     }
 
     /// Tells the client of the session's commands.
@@ -231,6 +254,32 @@ impl SessionHandle {
 }
 
 impl Shared {
+    /// The one way in which options change, whoever changes them: the client is told of all that became different.
+    fn change<T>(&self, change: impl FnOnce(&Options) -> T) -> T {
+        let Self { turns: TurnContext { options, outbox, .. }, commands, .. } = self;
+        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = (options.mode(), options.list(), commands.infos(), self.panel_names());
+        let outcome = change(options);
+        let (mode, list, commands) = (options.mode(), options.list(), commands.infos());
+        if mode != before.0 {
+            outbox.emit(SessionEvent::ModeChanged { mode });
+        }
+        if list != before.1 {
+            outbox.emit(SessionEvent::OptionsChanged { options: list });
+        }
+        if commands != before.2 {
+            outbox.emit(SessionEvent::CommandsChanged { commands });
+        }
+        for panel in before.3.symmetric_difference(&self.panel_names()) {
+            outbox.show_panel_changed(panel.clone());
+        }
+        outcome
+    }
+
+    fn panel_names(&self) -> BTreeSet<PanelName> {
+        self.panels.infos().map(|info| info.name.clone()).collect()
+    }
+
     fn show_stale_panels(&self) {
         for panel in self.panels.stale() {
             self.turns.outbox.show_panel_changed(panel);

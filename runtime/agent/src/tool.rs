@@ -11,9 +11,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::capability::{Effect, PathError, ToolName};
+use crate::capability::{Effect, PathError, PluginId, ToolName};
 use crate::gate::{Permit, Refusal};
 use crate::model::ToolSpec;
+use crate::options::Switches;
 use crate::transcript::{Location, ToolContent, ToolOutcome};
 use crate::workspace::WorkspaceError;
 
@@ -117,6 +118,11 @@ pub trait Tool: Send + Sync {
     /// What the model and the client are told.
     fn spec(&self) -> &Arc<ToolSpec>;
 
+    /// The plugin that it belongs to.
+    fn plugin(&self) -> Option<&PluginId> {
+        None
+    }
+
     /// What a call with these arguments would do, at most.
     fn effects(&self, arguments: &ToolArguments) -> Result<Vec<Effect>, ToolError>;
 
@@ -150,14 +156,20 @@ pub trait Tool: Send + Sync {
 #[error("a tool named `{0}` exists already")]
 pub struct ToolNameTaken(pub ToolName);
 
-/// The tools of a session.
+/// The tools of a session. What belongs to a plugin that is switched off is not found.
 #[derive(Default, Clone)]
 pub struct ToolCatalog {
     tools: Vec<Arc<dyn Tool>>,
     by_name: HashMap<ToolName, usize>,
+    switches: Switches,
 }
 
 impl ToolCatalog {
+    /// A catalogue without tools, for a session with these switches.
+    pub fn new(switches: Switches) -> Self {
+        Self { switches, ..Self::default() }
+    }
+
     /// Adds a tool. A taken name is an error, never shadowed.
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolNameTaken> {
         let name = tool.spec().name.clone();
@@ -172,21 +184,22 @@ impl ToolCatalog {
     /// The tool with exactly that name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         let name = ToolName::new(name).ok()?;
-        self.by_name.get(&name).and_then(|&index| self.tools.get(index))
+        let tool = self.by_name.get(&name).and_then(|&index| self.tools.get(index))?;
+        self.switches.lets(tool.plugin()).then_some(tool)
     }
 
     /// All of them, in the order that they were added.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        self.tools.iter()
+        self.tools.iter().filter(|tool| self.switches.lets(tool.plugin()))
     }
 
     /// What the model is told of them.
     pub fn specs(&self) -> Arc<[Arc<ToolSpec>]> {
-        self.tools.iter().map(|tool| tool.spec().clone()).collect()
+        self.iter().map(|tool| tool.spec().clone()).collect()
     }
 
     /// Known names that look like `name`, best first.
     pub fn near(&self, name: &str) -> Vec<&str> {
-        crate::near::near(name, self.tools.iter().map(|tool| tool.spec().name.as_str()))
+        crate::near::near(name, self.iter().map(|tool| tool.spec().name.as_str()))
     }
 }

@@ -15,7 +15,8 @@ use crate::capability::Roots;
 use crate::context;
 use crate::event::{EventSink as _, SessionEvent};
 use crate::gate::Gate;
-use crate::model::{Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest};
+use crate::model::{Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ReasoningEffort};
+use crate::options::Options;
 use crate::session::Outbox;
 use crate::store::StoreError;
 use crate::tool::{ToolCatalog, ToolError};
@@ -54,8 +55,8 @@ pub enum TurnError {
 
 /// What turns of one session work with.
 pub struct TurnContext {
-    /// Answers.
-    pub model: Arc<dyn Model>,
+    /// Which model answers, and in which mode.
+    pub options: Arc<Options>,
     /// What the model may call.
     pub tools: ToolCatalog,
     /// Decides on every effect.
@@ -69,11 +70,12 @@ pub struct TurnContext {
 }
 
 impl TurnContext {
-    /// Answers the conversation as it stands.
+    /// Answers the conversation as it stands, to its end with the model that is chosen now.
     pub async fn answer(&self, cancel: &CancellationToken) -> Result<StopReason, TurnError> {
+        let (model, effort) = self.options.seat().get();
         for _ in 0..self.limits.model_requests {
             let message = self.outbox.next_message();
-            let Some((stop, calls)) = self.ask_model(&message, cancel).await? else {
+            let Some((stop, calls)) = self.ask_model(&*model, effort, &message, cancel).await? else {
                 return Ok(StopReason::Cancelled);
             };
             if calls.is_empty() {
@@ -104,15 +106,18 @@ impl TurnContext {
     /// Streams one answer; none if it was cancelled.
     async fn ask_model(
         &self,
+        model: &dyn Model,
+        effort: Option<ReasoningEffort>,
         message: &MessageId,
         cancel: &CancellationToken,
     ) -> Result<Option<(StopReason, Vec<(String, Value)>)>, TurnError> {
         let request = ModelRequest {
-            system: context::system_prompt(&self.roots, self.gate.mode().get()),
+            system: context::system_prompt(&self.roots, self.options.mode()),
             messages: self.outbox.messages(),
             tools: self.tools.specs(),
+            effort,
         };
-        let mut stream = self.model.stream(request);
+        let mut stream = model.stream(request);
         let mut calls = Vec::new();
         loop {
             let next = tokio::select! {
@@ -136,7 +141,7 @@ impl TurnContext {
                 Some(Ok(ModelEvent::Usage(usage))) => self.outbox.emit(SessionEvent::Usage(usage)),
                 Some(Ok(ModelEvent::Stop(stop))) => return Ok(Some((stop, calls))),
                 Some(Err(error)) => return Err(error.into()),
-                None => return Err(self.cut_off().into()),
+                None => return Err(cut_off(model).into()),
             }
             self.outbox.ready().await?;
         }
@@ -166,14 +171,14 @@ impl TurnContext {
         }
         fatal.map_or(Ok(()), |reason| Err(TurnError::Internal(reason)))
     }
+}
 
-    fn cut_off(&self) -> ModelError {
-        ModelError {
-            message: "the model's answer was cut off before its end; try again".to_owned(),
-            kind: ModelErrorKind::Network,
-            provider: self.model.id().to_owned(),
-            status: None,
-            retry_after: None,
-        }
+fn cut_off(model: &dyn Model) -> ModelError {
+    ModelError {
+        message: "the model's answer was cut off before its end; try again".to_owned(),
+        kind: ModelErrorKind::Network,
+        provider: model.id().to_owned(),
+        status: None,
+        retry_after: None,
     }
 }

@@ -14,12 +14,14 @@ use std::time::Duration;
 
 use acp_runtime_agent::command::CommandCatalog;
 use acp_runtime_agent::context::History;
-use acp_runtime_agent::event::{CommandInfo, SessionEvent};
-use acp_runtime_agent::gate::{Gate, SharedMode};
+use acp_runtime_agent::event::{EventSink as _, SessionEvent};
+use acp_runtime_agent::gate::Gate;
+use acp_runtime_agent::options::{Choices, Options, PluginChoice};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
+use acp_runtime_agent::policy::Leeway;
 use acp_runtime_agent::session::{
     OpenError, OrderedApprover, OrderedElicitor, Outbox, SessionFactory, SessionHandle, SessionParts, SessionRequest,
-    builtin_commands,
+    command_catalog,
 };
 use acp_runtime_agent::store::{SessionRecord, SessionStore};
 use acp_runtime_agent::tool::ToolCatalog;
@@ -51,7 +53,7 @@ const LEAVING: Duration = Duration::from_millis(500);
 /// Everything of one process.
 pub struct Runtime {
     settings: Settings,
-    models: Models,
+    models: Arc<Models>,
     store: SqliteStore,
     folders: RootRegistry,
     audit: AuditLog,
@@ -72,7 +74,7 @@ pub enum SetupError {
 impl Runtime {
     /// A runtime with these settings. Opens, reads and starts nothing.
     pub fn new(settings: Settings, paths: &Paths) -> Result<Arc<Self>, SetupError> {
-        let models = Models::new(settings.model.as_deref(), settings.providers.clone(), variable)?;
+        let models = Arc::new(Models::new(settings.model.as_deref(), settings.providers.clone(), variable)?);
         let store = SqliteStore::new(paths.sessions());
         let host = PluginHost::new(
             Some(paths.compiled()),
@@ -137,13 +139,14 @@ impl Runtime {
             .collect();
 
         let stale = StalePanels::default();
-        let mode = SharedMode::new(history.mode().unwrap_or(settings.mode));
+        let plugins = self.shelf.enabled(&settings.plugins.disabled);
+        let kept = history.mode();
+        let options = Arc::new(self.options(&settings, &plugins, kept.map(Leeway::from))?);
         let face = &request.face;
         let outbox = Outbox::new(id.clone(), history, stale.clone(), Arc::new(self.store.clone()), face.audience(&id));
         let approver = Arc::new(OrderedApprover::new(outbox.clone(), face.approver(&id)));
-        let plugins = self.shelf.enabled(&settings.plugins.disabled);
         let book = Arc::new(Book::new(&plugins, Answers::new(self.store.clone(), roots.clone())));
-        let gate = Arc::new(Gate::new(policy, mode, approver, book, self.audit.sink(id.clone())));
+        let gate = Arc::new(Gate::new(policy, options.leeway().clone(), approver, book, self.audit.sink(id.clone())));
         let workspace = face.overlay(&id, &roots, Arc::new(disk));
 
         let project = roots.iter().next().map(|root| root.canonical.display().to_string()).unwrap_or_default();
@@ -158,19 +161,43 @@ impl Runtime {
         };
         let loaded: Vec<_> = plugins.iter().map(|known| known.plugin.clone()).collect();
         let offered = self.shelf.host().open(&loaded, scope);
-        let mut tools = ToolCatalog::default();
+        let mut tools = ToolCatalog::new(options.switches().clone());
         let elicitor = Arc::new(OrderedElicitor::new(outbox.clone(), face.elicitor(&id)));
         for tool in native_tools(Surroundings { workspace, roots: roots.clone(), elicitor }) {
             add(tools.add(tool));
         }
-        let (panels, commands) = furnish(offered, &mut tools, stale);
-        let model = self.models.open(self.models.default_id(), None).map_err(|error| OpenError::Setup {
+        let mut panels = PanelBoard::new(stale, options.switches().clone());
+        let mut commands = command_catalog(options.switches().clone());
+        furnish(offered, &mut tools, &mut panels, &mut commands);
+        if kept.is_some_and(|kept| kept != options.mode()) {
+            outbox.emit(SessionEvent::ModeChanged { mode: options.mode() });
+        }
+        let turns = TurnContext { options, tools, gate, roots, limits: settings.limits.turn(), outbox };
+        let on_busy = settings.prompt.on_busy();
+        let panels = Arc::new(panels);
+        Ok(SessionParts { id, turns, commands, panels, on_busy })
+    }
+
+    /// The options of a session as it begins. What a person has narrowed in it holds again when it is loaded; what they
+    /// have widened ended with the process.
+    fn options(
+        &self,
+        settings: &Settings,
+        plugins: &[KnownPlugin],
+        kept: Option<Leeway>,
+    ) -> Result<Options, OpenError> {
+        let configured = Leeway::from(settings.mode);
+        let leeway = kept.map_or(configured, |kept| configured.narrowed_to(kept));
+        let plugins = plugins.iter().map(|known| known.plugin.manifest()).map(|manifest| PluginChoice {
+            id: manifest.id.clone(),
+            title: manifest.about.title.clone(),
+            description: manifest.about.description.clone(),
+        });
+        let choices = Choices { leeway, ..Choices::default() };
+        Options::new(choices, self.models.clone(), plugins.collect()).map_err(|error| OpenError::Setup {
             message: error.to_string(),
             hint: "correct `model` in the configuration: `acp-runtime config check`".to_owned(),
-        })?;
-        let turns = TurnContext { model, tools, gate, roots, limits: settings.limits.turn(), outbox };
-        let on_busy = settings.prompt.on_busy();
-        Ok(SessionParts { id, turns, commands, panels, on_busy })
+        })
     }
 
     /// All folders that the session is about; the first is its `cwd`.
@@ -236,24 +263,19 @@ impl SessionFactory for Runtime {
 
 /// What plugins offer, put beside what every session has. What cannot be added is left out and logged: nothing is ever
 /// shadowed.
-fn furnish(offered: SessionPlugins, tools: &mut ToolCatalog, stale: StalePanels) -> (Arc<PanelBoard>, CommandCatalog) {
+fn furnish(offered: SessionPlugins, tools: &mut ToolCatalog, panels: &mut PanelBoard, commands: &mut CommandCatalog) {
     for problem in &offered.problems {
         tracing::warn!("{problem}");
     }
     for tool in offered.tools {
         add(tools.add(tool));
     }
-    let mut panels = PanelBoard::new(stale);
     for panel in offered.panels {
         add(panels.add(panel));
     }
-    let panels = Arc::new(panels);
-    let others: Vec<CommandInfo> = offered.commands.iter().map(|command| command.info().clone()).collect();
-    let mut commands = CommandCatalog::default();
-    for command in builtin_commands(tools, &panels, &others).into_iter().chain(offered.commands) {
+    for command in offered.commands {
         add(commands.add(command));
     }
-    (panels, commands)
 }
 
 fn add<E: std::fmt::Display>(added: Result<(), E>) {

@@ -19,12 +19,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use acp_runtime_agent::model::Model;
+use acp_runtime_agent::model::{Model, ModelChoice, ModelSource};
 
 use self::none::NoModel;
 use self::provider::{HttpClient, Provider, ProviderModel};
 use self::script::ScriptModel;
-pub use self::settings::{ProviderSettings, ReasoningEffort, Retries, Timeouts, WireFormat};
+pub use self::settings::{ProviderSettings, Retries, Timeouts, WireFormat};
 
 /// The id of the model that explains how to configure one.
 pub const NONE: &str = "none";
@@ -37,15 +37,6 @@ pub struct Models {
     default: String,
     providers: BTreeMap<String, Arc<Provider>>,
     http: Arc<HttpClient>,
-}
-
-/// A model as a client offers it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelEntry {
-    /// What [`Models::open`] takes.
-    pub id: String,
-    /// What people see.
-    pub name: String,
 }
 
 /// Why a model cannot be had.
@@ -112,17 +103,9 @@ impl Models {
         &self.default
     }
 
-    /// The models to choose from: those of the settings, and the default where it is not among them.
-    pub fn list(&self) -> Vec<ModelEntry> {
-        let mut entries: Vec<ModelEntry> = self.providers.values().flat_map(|provider| provider.entries()).collect();
-        if !entries.iter().any(|entry| entry.id == self.default) {
-            let name = match self.default.as_str() {
-                NONE => "No model",
-                id => id,
-            };
-            entries.insert(0, ModelEntry { id: self.default.clone(), name: name.to_owned() });
-        }
-        entries
+    /// An id as the model itself has it: a provider's name alone means its default model.
+    fn full_id(&self, id: &str) -> String {
+        self.providers.get(id).map_or_else(|| id.to_owned(), |provider| provider.default_id())
     }
 
     /// The variable of the environment that should hold the key of a model and does not; none where there is a key, or
@@ -133,8 +116,8 @@ impl Models {
     }
 
     /// A model to ask. A provider's name alone means its default model; models that the settings do not list are
-    /// passed to their provider as they are. `effort` overrides the provider's own. A scenario starts at its beginning.
-    pub fn open(&self, id: &str, effort: Option<ReasoningEffort>) -> Result<Arc<dyn Model>, ModelsError> {
+    /// passed to their provider as they are. A scenario starts at its beginning.
+    pub fn open(&self, id: &str) -> Result<Arc<dyn Model>, ModelsError> {
         if id == NONE {
             return Ok(Arc::new(NoModel));
         }
@@ -150,7 +133,24 @@ impl Models {
             provider: name.to_owned(),
             configured: self.providers.keys().cloned().collect(),
         })?;
-        Ok(Arc::new(ProviderModel::new(Arc::clone(provider), model, effort, Arc::clone(&self.http))))
+        Ok(Arc::new(ProviderModel::new(Arc::clone(provider), model, Arc::clone(&self.http))))
+    }
+}
+
+impl ModelSource for Models {
+    /// Those of the settings, and the default where it is not among them.
+    fn list(&self) -> Vec<ModelChoice> {
+        let mut choices: Vec<ModelChoice> = self.providers.values().flat_map(|provider| provider.choices()).collect();
+        let default = self.full_id(&self.default);
+        if !choices.iter().any(|choice| choice.id == default) {
+            let name = if default == NONE { "No model".to_owned() } else { default.clone() };
+            choices.insert(0, ModelChoice { id: default, name, group: None });
+        }
+        choices
+    }
+
+    fn open(&self, id: Option<&str>) -> Result<Arc<dyn Model>, String> {
+        Self::open(self, id.unwrap_or(&self.default)).map_err(|error| error.to_string())
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
             ("lab/unlisted", "lab/unlisted"),
             ("zoo", "zoo/claude-opus-4-5"),
         ] {
-            assert_eq!(models.open(id, None).unwrap().id(), opened, "{id}");
+            assert_eq!(models.open(id).unwrap().id(), opened, "{id}");
         }
         for (id, problem) in [
             ("gpt-5.2", "no provider `gpt-5.2` for the model `gpt-5.2`; configured are `lab`, `zoo`"),
@@ -193,7 +193,7 @@ mod tests {
                 "cannot play the scenario `/no/such.toml`: No such file or directory (os error 2)",
             ),
         ] {
-            assert_eq!(models.open(id, None).err().unwrap().to_string(), problem, "{id}");
+            assert_eq!(models.open(id).err().unwrap().to_string(), problem, "{id}");
         }
     }
 
@@ -216,17 +216,20 @@ mod tests {
 
     #[test]
     fn the_list_always_has_the_default() {
-        let ids = |models: &Models| models.list().into_iter().map(|entry| entry.id).collect::<Vec<_>>();
+        let ids = |models: &Models| models.list().into_iter().map(|choice| choice.id).collect::<Vec<_>>();
         let configured = ["lab/org/small", "lab/org/large", "zoo/claude-opus-4-5"];
 
         let first = models(None, TWO).unwrap();
         assert_eq!((first.default_id(), ids(&first)), ("lab/org/small", configured.map(String::from).to_vec()));
 
+        let short = models(Some("lab"), TWO).unwrap();
+        assert_eq!(ids(&short), configured, "a provider's name alone is its default model");
+
         let scripted = models(Some("script:a.toml"), TWO).unwrap();
         assert_eq!(ids(&scripted)[..2], ["script:a.toml", "lab/org/small"]);
 
         let empty = models(None, "").unwrap();
-        assert_eq!(empty.list(), [ModelEntry { id: "none".to_owned(), name: "No model".to_owned() }]);
+        assert_eq!(empty.list(), [ModelChoice { id: "none".to_owned(), name: "No model".to_owned(), group: None }]);
     }
 
     #[test]

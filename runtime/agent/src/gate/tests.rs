@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::capability::{CommandLine, Grant, PathGlob, RootId, Tier, WorkspacePath};
+use crate::policy::Mode;
 
 #[derive(Default)]
 struct World {
@@ -51,7 +52,7 @@ impl AuditSink for World {
 fn gate(mode: Mode, answer: Option<Approval>) -> (Arc<World>, Gate) {
     let world = Arc::new(World { answer: Mutex::new(answer), ..World::default() });
     let gate =
-        Gate::new(Arc::new(Policy::default()), SharedMode::new(mode), world.clone(), world.clone(), world.clone());
+        Gate::new(Arc::new(Policy::default()), SharedLeeway::new(mode), world.clone(), world.clone(), world.clone());
     (world, gate)
 }
 

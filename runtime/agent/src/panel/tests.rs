@@ -56,7 +56,7 @@ fn board(count: u32) -> (StalePanels, PanelBoard) {
         mutates,
     };
     let stale = StalePanels::default();
-    let mut board = PanelBoard::new(stale.clone());
+    let mut board = PanelBoard::new(stale.clone(), Switches::default());
     for name in ["zero", "counter"] {
         let actions =
             vec![action("add", &["leaf"], true), action("fail", &["leaf"], false), action("look", &["root"], false)];

@@ -101,6 +101,25 @@ fn native_tools() {
 }
 
 #[test]
+fn single_flags_give_states_between_the_modes() {
+    let native = GrantSet::native();
+    let runs = Leeway::default().with_runs(true);
+    let held = Leeway::from(Mode::Auto).with_read_only(true);
+    let decide = |effect: &Effect, leeway| Policy::default().decide(effect, &native, leeway);
+    let refused = || Decision::Deny(Rule::Mode(Mode::ReadOnly));
+    for (effect, while_running, while_held) in [
+        (Effect::Write(scope("src/a")), Decision::Ask, refused()),
+        (Effect::Delete(scope("src/a")), Decision::Ask, refused()),
+        (run(), Decision::Allow, refused()),
+        (server(false), Decision::Allow, refused()),
+        (fetch(), Decision::Ask, Decision::Ask),
+        (Effect::Read(scope("src/a")), Decision::Allow, Decision::Allow),
+    ] {
+        assert_eq!((decide(&effect, runs), decide(&effect, held)), (while_running, while_held), "{effect}");
+    }
+}
+
+#[test]
 fn bundled_plugins() {
     let full = set(Tier::Bundled, every_grant(), every_grant());
     let bare = set(Tier::Bundled, every_grant(), Vec::new());

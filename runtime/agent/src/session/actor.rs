@@ -9,10 +9,11 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::prompt::{Entry, Outcome};
-use super::{OnBusy, PromptError, Shared};
+use super::{OnBusy, PromptError, Shared, commands};
 use crate::command::{CommandReply, Typed};
 use crate::event::{EventSink as _, SessionEvent, TurnEnd};
 use crate::store::Claim;
+use crate::tool::ToolError;
 use crate::transcript::{Part, StopReason};
 use crate::turn::TurnError;
 
@@ -144,10 +145,12 @@ async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken
         Typed::Command(command, arguments) => tokio::select! {
             biased;
             () = cancel.cancelled() => Ok(Answered::Well(StopReason::Cancelled)),
-            reply = command.run(arguments, cancel.child_token()) => match reply {
-                Ok(reply) => follow(&shared, reply, &cancel).await,
-                Err(error) => Ok(fail(&shared, error.to_string())),
-            },
+            reply = command.run(arguments, cancel.child_token()) => follow(&shared, reply, &cancel).await,
+        },
+        Typed::Own(own, arguments) => tokio::select! {
+            biased;
+            () = cancel.cancelled() => Ok(Answered::Well(StopReason::Cancelled)),
+            reply = commands::run(&shared, &own.name, arguments) => follow(&shared, reply, &cancel).await,
         },
         Typed::Unknown(name, near) => Ok(fail(&shared, unknown(name, &near))),
     };
@@ -176,7 +179,16 @@ enum Answered {
     Badly(String),
 }
 
-async fn follow(shared: &Shared, reply: CommandReply, cancel: &CancellationToken) -> Result<Answered, TurnError> {
+/// What a command's reply leads to.
+async fn follow(
+    shared: &Shared,
+    reply: Result<CommandReply, ToolError>,
+    cancel: &CancellationToken,
+) -> Result<Answered, TurnError> {
+    let reply = match reply {
+        Ok(reply) => reply,
+        Err(error) => return Ok(fail(shared, error.to_string())),
+    };
     match reply {
         CommandReply::Text(text) => {
             say(shared, text);

@@ -86,6 +86,11 @@ impl TurnContext {
         cancel: &CancellationToken,
     ) -> Result<ToolOutcome, ToolError> {
         let Ready { tool, name, arguments } = ready;
+        if self.tools.get(name.as_str()).is_none() {
+            let plugin =
+                tool.plugin().map_or_else(String::new, |plugin| format!(": its plugin `{plugin}` was switched off"));
+            return Err(ToolError::to_model("not-found", format!("there is no tool `{name}` any more{plugin}")));
+        }
         let origin = Origin::Model { call: call.clone(), tool: name };
         let permit = self.authorise(call, origin, &*tool, &arguments).await?;
         let update = ToolCallUpdate { status: Some(ToolCallStatus::InProgress), ..ToolCallUpdate::of(call.clone()) };

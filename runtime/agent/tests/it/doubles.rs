@@ -7,15 +7,17 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, RootId, Roots, ToolName, WorkspacePath};
-use acp_runtime_agent::command::CommandCatalog;
 use acp_runtime_agent::context::History;
 use acp_runtime_agent::event::{SessionEvent, ToolCallStatus, TurnEnd};
-use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Permit, SharedMode};
-use acp_runtime_agent::model::{InputSchema, Model, ModelError, ModelEvent, ModelRequest, ToolKind, ToolSpec};
+use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Permit};
+use acp_runtime_agent::model::{
+    InputSchema, Model, ModelChoice, ModelError, ModelEvent, ModelRequest, ModelSource, ToolKind, ToolSpec,
+};
+use acp_runtime_agent::options::{Choices, Options, PluginChoice};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
 use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::session::{
-    Audience, OnBusy, OrderedApprover, Outbox, SessionHandle, SessionParts, builtin_commands,
+    Audience, OnBusy, OrderedApprover, Outbox, SessionHandle, SessionParts, command_catalog,
 };
 use acp_runtime_agent::store::{Claim, ListQuery, SessionPage, SessionRecord, SessionStore, StoreError};
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError};
@@ -38,13 +40,14 @@ pub enum Line {
 
 #[derive(Default)]
 pub struct ScriptedModel {
+    name: &'static str,
     answers: Mutex<VecDeque<Vec<Line>>>,
     pub requests: Mutex<Vec<Vec<Arc<Message>>>>,
 }
 
 impl Model for ScriptedModel {
     fn id(&self) -> &'static str {
-        "scripted"
+        self.name
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'_, Result<ModelEvent, ModelError>> {
@@ -62,6 +65,25 @@ impl Model for ScriptedModel {
                 }
             })
             .boxed()
+    }
+}
+
+/// The first is what sessions begin with.
+struct Shelf([Arc<ScriptedModel>; 2]);
+
+impl ModelSource for Shelf {
+    fn list(&self) -> Vec<ModelChoice> {
+        let choice = |model: &Arc<ScriptedModel>| ModelChoice {
+            id: model.name.to_owned(),
+            name: model.name.to_uppercase(),
+            group: None,
+        };
+        self.0.iter().map(choice).collect()
+    }
+
+    fn open(&self, id: Option<&str>) -> Result<Arc<dyn Model>, String> {
+        let found = self.0.iter().find(|model| id.is_none_or(|id| id == model.name));
+        found.map(|model| model.clone() as Arc<dyn Model>).ok_or_else(|| "no such model".to_owned())
     }
 }
 
@@ -128,11 +150,25 @@ pub struct Screen {
     shown: Mutex<Vec<SessionEvent>>,
     pub stuck: AtomicBool,
     pub go_on: Notify,
+    more: Notify,
 }
 
 impl Screen {
     pub fn shown(&self) -> Vec<SessionEvent> {
         self.shown.lock().unwrap().clone()
+    }
+}
+
+impl Stage {
+    /// Waits until the script of what was shown has that in it.
+    pub async fn until_shown(&self, text: &str) {
+        loop {
+            let more = self.screen.more.notified();
+            if script(&self.screen.shown()).contains(text) {
+                return;
+            }
+            more.await;
+        }
     }
 }
 
@@ -143,6 +179,7 @@ impl Audience for Screen {
                 self.go_on.notified().await;
             }
             self.shown.lock().unwrap().extend(events);
+            self.more.notify_one();
         })
     }
 }
@@ -187,8 +224,12 @@ pub struct FakeTool {
     spec: Arc<ToolSpec>,
     writes: bool,
     act: Act,
-    hang: Option<Arc<Notify>>,
+    hang: Option<Hang>,
+    plugin: Option<PluginId>,
 }
+
+/// Says that it started, then waits for the second, if there is one, or for ever.
+struct Hang(Arc<Notify>, Option<Arc<Notify>>);
 
 impl FakeTool {
     pub fn new(name: &str, writes: bool, act: Act) -> Arc<dyn Tool> {
@@ -197,10 +238,24 @@ impl FakeTool {
 
     /// A tool that says that it started and then never ends.
     pub fn hanging(name: &str, started: Arc<Notify>) -> Arc<dyn Tool> {
-        Self::build(name, false, |_| Ok(ToolOutcome::default()), Some(started))
+        Self::build(name, false, |_| Ok(ToolOutcome::default()), Some(Hang(started, None)))
     }
 
-    fn build(name: &str, writes: bool, act: Act, hang: Option<Arc<Notify>>) -> Arc<dyn Tool> {
+    /// A tool that says that it started and then waits for `go`.
+    pub fn waiting(name: &str, started: Arc<Notify>, go: Arc<Notify>) -> Arc<dyn Tool> {
+        Self::build(name, false, |_| Ok(ToolOutcome::text("waited")), Some(Hang(started, Some(go))))
+    }
+
+    /// A tool of [`plugin`].
+    pub fn of_plugin(name: &str) -> Arc<dyn Tool> {
+        Arc::new(Self { plugin: Some(plugin()), ..Self::make(name, false, |_| Ok(ToolOutcome::text("x")), None) })
+    }
+
+    fn build(name: &str, writes: bool, act: Act, hang: Option<Hang>) -> Arc<dyn Tool> {
+        Arc::new(Self::make(name, writes, act, hang))
+    }
+
+    fn make(name: &str, writes: bool, act: Act, hang: Option<Hang>) -> Self {
         let spec = ToolSpec {
             name: ToolName::new(name).unwrap(),
             title: name.to_owned(),
@@ -208,13 +263,22 @@ impl FakeTool {
             input: InputSchema::new(json!({ "type": "object", "properties": { "n": { "type": "integer" } } })),
             kind: ToolKind::Other,
         };
-        Arc::new(Self { spec: Arc::new(spec), writes, act, hang })
+        Self { spec: Arc::new(spec), writes, act, hang, plugin: None }
     }
+}
+
+/// The plugin that sessions here can switch.
+pub fn plugin() -> PluginId {
+    PluginId::new("test:looks").unwrap()
 }
 
 impl Tool for FakeTool {
     fn spec(&self) -> &Arc<ToolSpec> {
         &self.spec
+    }
+
+    fn plugin(&self) -> Option<&PluginId> {
+        self.plugin.as_ref()
     }
 
     fn effects(&self, _: &ToolArguments) -> Result<Vec<Effect>, ToolError> {
@@ -246,9 +310,12 @@ impl Tool for FakeTool {
             assert!(permit.covers(&effect), "{effect}");
         }
         Box::pin(async move {
-            if let Some(started) = &self.hang {
+            if let Some(Hang(started, go)) = &self.hang {
                 started.notify_one();
-                futures::future::pending::<()>().await;
+                match go {
+                    Some(go) => go.notified().await,
+                    None => futures::future::pending().await,
+                }
             }
             (self.act)(arguments.as_value().clone())
         })
@@ -259,6 +326,8 @@ impl Tool for FakeTool {
 pub struct Stage {
     pub session: SessionHandle,
     pub model: Arc<ScriptedModel>,
+    /// `other`, which says nothing and stops.
+    pub other: Arc<ScriptedModel>,
     pub store: Arc<MemoryStore>,
     pub screen: Arc<Screen>,
     pub person: Arc<Person>,
@@ -289,7 +358,11 @@ impl Default for Setting {
 
 impl Setting {
     pub fn play(self, answers: Vec<Vec<Line>>) -> Stage {
-        let model = Arc::new(ScriptedModel { answers: Mutex::new(answers.into()), ..ScriptedModel::default() });
+        let model = |name, answers: Vec<Vec<Line>>| {
+            let answers = Mutex::new(answers.into());
+            Arc::new(ScriptedModel { name, answers, requests: Mutex::default() })
+        };
+        let (model, other) = (model("scripted", answers), model("other", (0..9).map(|_| vec![stop()]).collect()));
         let screen = Arc::new(Screen::default());
         let person = Arc::new(Person { answer: self.answer, asked: Mutex::default(), screen: screen.clone() });
         let stale = StalePanels::default();
@@ -297,20 +370,21 @@ impl Setting {
         let history = History::of(&self.store.kept());
         let outbox = Outbox::new(id.clone(), history, stale.clone(), self.store.clone(), screen.clone());
         let approver = Arc::new(OrderedApprover::new(outbox.clone(), person.clone()));
-        let mode = SharedMode::new(self.mode);
-        let gate = Gate::new(Arc::new(Policy::default()), mode, approver, Arc::new(NoBook), Arc::new(NoBook));
-        let mut tools = ToolCatalog::default();
+        let plugins =
+            vec![PluginChoice { id: plugin(), title: "Looks".to_owned(), description: "Looks at things.".to_owned() }];
+        let choices = Choices { leeway: self.mode.into(), ..Choices::default() };
+        let options =
+            Arc::new(Options::new(choices, Arc::new(Shelf([model.clone(), other.clone()])), plugins).unwrap());
+        let leeway = options.leeway().clone();
+        let gate = Gate::new(Arc::new(Policy::default()), leeway, approver, Arc::new(NoBook), Arc::new(NoBook));
+        let mut tools = ToolCatalog::new(options.switches().clone());
         for tool in self.tools {
             tools.add(tool).unwrap();
         }
-        let panels = Arc::new(PanelBoard::new(stale));
-        let mut commands = CommandCatalog::default();
-        for command in builtin_commands(&tools, &panels, &[]) {
-            commands.add(command).unwrap();
-        }
+        let panels = Arc::new(PanelBoard::new(stale, options.switches().clone()));
+        let commands = command_catalog(options.switches().clone());
         let roots = Roots::new([(PathBuf::from("/p"), PathBuf::from("/p"))]);
-        let turns =
-            TurnContext { model: model.clone(), tools, gate: Arc::new(gate), roots, limits: self.limits, outbox };
+        let turns = TurnContext { options, tools, gate: Arc::new(gate), roots, limits: self.limits, outbox };
         let claims = self.store.claims.clone();
         claims.fetch_add(1, Ordering::SeqCst);
         let claim = Claim::new(move || {
@@ -318,7 +392,7 @@ impl Setting {
             Box::pin(async {})
         });
         let session = SessionHandle::spawn(SessionParts { id, turns, commands, panels, on_busy: self.on_busy }, claim);
-        Stage { session, model, store: self.store, screen, person }
+        Stage { session, model, other, store: self.store, screen, person }
     }
 }
 

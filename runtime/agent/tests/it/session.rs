@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use acp_runtime_agent::context::History;
 use acp_runtime_agent::gate::Approval;
+use acp_runtime_agent::options::OptionValue;
 use acp_runtime_agent::policy::Mode;
 use acp_runtime_agent::session::{OnBusy, PromptError};
 use acp_runtime_agent::transcript::{StopReason, ToolOutcome};
@@ -157,6 +158,40 @@ async fn commands_work_without_a_model() {
     "#]]
     .assert_eq(&script(&stage.screen.shown()));
     assert!(stage.model.requests.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_turn_ends_with_the_model_that_it_began_with() {
+    let go = Arc::new(Notify::new());
+    let tools = vec![FakeTool::new("look", false, |_| Ok(ToolOutcome::text("x")))];
+    let stage = Setting { tools, ..Setting::default() }
+        .play(vec![vec![say("A"), Line::Wait(go.clone()), call("look", json!({})), stop()], vec![say("B"), stop()]]);
+    let prompt = stage.session.prompt(text("one"));
+    stage.until_shown("agent: A").await;
+    stage.session.set_option("model", OptionValue::Id("other")).unwrap();
+    go.notify_one();
+    prompt.await.unwrap();
+    let asked = || (stage.model.requests.lock().unwrap().len(), stage.other.requests.lock().unwrap().len());
+    assert_eq!(asked(), (2, 0));
+    stage.session.prompt(text("two")).await.unwrap();
+    assert_eq!(asked(), (2, 1));
+}
+
+#[tokio::test]
+async fn a_call_is_not_run_once_its_plugin_is_off() {
+    let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let tools = vec![FakeTool::waiting("wait", started.clone(), go.clone()), FakeTool::of_plugin("look")];
+    let stage = Setting { tools, ..Setting::default() }
+        .play(vec![vec![call("wait", json!({})), call("look", json!({})), stop()], vec![stop()]]);
+    let prompt = stage.session.prompt(text("one"));
+    started.notified().await;
+    stage.session.set_option("plugin:test:looks", OptionValue::Flag(false)).unwrap();
+    go.notify_one();
+    prompt.await.unwrap();
+    let shown = script(&stage.screen.shown());
+    let refused =
+        "call-2 failed Error [not-found]: there is no tool `look` any more: its plugin `test:looks` was switched off";
+    assert!(shown.contains("call-1 completed waited") && shown.contains(refused), "{shown}");
 }
 
 #[tokio::test]

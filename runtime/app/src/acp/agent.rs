@@ -173,6 +173,8 @@ impl State {
             "session/list" => self.list_sessions(params),
             "session/close" => self.close_session(params),
             "session/set_mode" => self.set_mode(params),
+            "session/set_model" => self.set_model(params),
+            "session/set_config_option" => self.set_option(params, offers),
             "session/prompt" => self.prompt(params, cancellation),
             _ => Err(RequestError::UnknownMethod(method.to_owned())),
         }
@@ -229,6 +231,21 @@ impl State {
         })?;
         session.handle.set_mode(mode);
         value(schema::SetSessionModeResponse::new())
+    }
+
+    fn set_model(&self, params: Value) -> Result<Answer, RequestError> {
+        let params: wire::SetModelRequest = read(params)?;
+        let session = self.session(&params.session_id)?;
+        session.handle.set_model(&params.model_id).map_err(|error| RequestError::option("modelId", error))?;
+        Ok(Answer::Now(Value::Object(Map::new())))
+    }
+
+    fn set_option(&self, params: Value, offers: Offers) -> Result<Answer, RequestError> {
+        let params: wire::SetOptionRequest = read(params)?;
+        let session = self.session(&params.session_id)?;
+        let changed = session.handle.set_option(&params.config_id, params.value()?);
+        changed.map_err(|error| RequestError::option("value", error))?;
+        value(schema::SetSessionConfigOptionResponse::new(wire::options(session.handle.options(), offers)))
     }
 
     /// Cancelling the request takes this prompt back, and no other of the session.

@@ -4,6 +4,7 @@
 //! from ids. Tested by a table.
 
 use acp_runtime_agent::model::{ModelError, ModelErrorKind};
+use acp_runtime_agent::options::OptionError;
 use acp_runtime_agent::panel::PanelError;
 use acp_runtime_agent::session::{OpenError, PromptError};
 use acp_runtime_agent::store::StoreError;
@@ -69,6 +70,19 @@ impl RequestError {
     /// One parameter is not right.
     pub(super) fn field(field: &'static str, reason: impl Into<String>) -> Self {
         Self::Field { field, reason: reason.into(), available: None }
+    }
+
+    /// An option that was not changed; `field` has its value.
+    pub(super) fn option(field: &'static str, error: OptionError) -> Self {
+        match error {
+            OptionError::Unknown { available } => {
+                Self::Field { field: "configId", reason: "unknown option".to_owned(), available: Some(available) }
+            }
+            OptionError::Value { available, .. } => {
+                Self::Field { field, reason: "not a value of this option".to_owned(), available: Some(available) }
+            }
+            OptionError::Model(reason) => Self::field(field, reason),
+        }
     }
 
     /// Parameters that could not be read.

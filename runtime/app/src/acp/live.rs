@@ -150,7 +150,7 @@ impl Stage {
             self.log(notice);
             return;
         }
-        for update in wire::updates(event, told) {
+        for update in wire::updates(event, told, self.offers) {
             self.flow.room().await;
             self.send(schema::SessionNotification::new(self.session.clone(), update));
         }

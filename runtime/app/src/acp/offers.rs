@@ -18,6 +18,8 @@ pub(super) enum Offer {
     Pages,
     /// The update `notice`.
     Notices,
+    /// Options that are on or off; without it each is a select with two values.
+    Flags,
     /// It draws panels, and wants to know when they change.
     Panels,
 }
@@ -40,6 +42,7 @@ const TABLE: &[(Offer, &str, Sign)] = &[
     (Offer::Forms, "/elicitation/form", Sign::Object),
     (Offer::Pages, "/elicitation/url", Sign::Object),
     (Offer::Notices, "/session/notices", Sign::Object),
+    (Offer::Flags, "/session/configOptions/boolean", Sign::Object),
     (Offer::Panels, "/_meta/aar/panels", Sign::Something),
 ];
 

@@ -5,6 +5,7 @@
 
 mod ask;
 mod elicit;
+mod options;
 mod prompt;
 mod session;
 mod size;
@@ -13,6 +14,7 @@ mod update;
 
 pub(super) use ask::{Question, approval, question};
 pub(super) use elicit::{form, page, reply};
+pub(super) use options::{SetModelRequest, SetOptionRequest, options};
 pub(super) use prompt::parts;
 pub(super) use session::{capabilities, directories, modes, session_info, stop_reason};
 pub(super) use size::escaped_len;

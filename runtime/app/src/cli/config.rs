@@ -50,7 +50,7 @@ fn warn(ignored: &[String]) {
 /// The model of new sessions, when it can be had.
 fn model(settings: &Settings) -> Result<String, ModelsError> {
     let models = Models::new(settings.model.as_deref(), settings.providers.clone(), variable)?;
-    models.open(models.default_id(), None)?;
+    models.open(models.default_id())?;
     Ok(models.default_id().to_owned())
 }
 

@@ -148,7 +148,7 @@ fn model(settings: &Settings) -> Check {
         Err(error) => return Check::fail("model", error.to_string(), hint),
     };
     let id = models.default_id();
-    match (models.open(id, None), models.missing_key(id)) {
+    match (models.open(id), models.missing_key(id)) {
         (Err(error), _) => Check::fail("model", error.to_string(), hint),
         (Ok(_), Some(variable)) => {
             Check::fail("model", format!("`{id}` has no key"), format!("set `{variable}` in the environment"))

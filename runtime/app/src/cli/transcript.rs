@@ -53,6 +53,7 @@ impl<O: Write, S: Write> Transcript<O, S> {
             | SessionEvent::Usage(_)
             | SessionEvent::Title { .. }
             | SessionEvent::ModeChanged { .. }
+            | SessionEvent::OptionsChanged { .. }
             | SessionEvent::CommandsChanged { .. }
             | SessionEvent::PanelChanged { .. } => Ok(()),
         }

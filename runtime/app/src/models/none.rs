@@ -43,7 +43,7 @@ mod tests {
         for snippet in snippets {
             let settings: Settings = toml::from_str(snippet).unwrap();
             let models = Models::new(Some(&settings.model), settings.providers, |_| None).unwrap();
-            assert_eq!(models.open(&settings.model, None).unwrap().id(), settings.model);
+            assert_eq!(models.open(&settings.model).unwrap().id(), settings.model);
         }
     }
 }

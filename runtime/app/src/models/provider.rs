@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use acp_runtime_agent::model::{Model, ModelError, ModelEvent, ModelRequest};
+use acp_runtime_agent::model::{Model, ModelChoice, ModelError, ModelEvent, ModelRequest, ReasoningEffort};
 use acp_runtime_agent::transcript::{StopReason, Usage};
 use async_stream::try_stream;
 use futures::stream::{BoxStream, Stream, StreamExt};
@@ -20,11 +20,10 @@ use genai::{Client, ModelIden, ServiceTarget, WebConfig};
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
 use serde_json::{Map, Value};
 
-use super::ModelEntry;
 use super::failure::Failures;
 use super::history;
 use super::retry::retrying;
-use super::settings::{ProviderSettings, ReasoningEffort, WireFormat};
+use super::settings::{ProviderSettings, WireFormat};
 use crate::secret::Secret;
 
 /// How long a connection may take to come about.
@@ -74,10 +73,14 @@ impl Provider {
     }
 
     /// The models of the settings, the default first.
-    pub(super) fn entries(&self) -> impl Iterator<Item = ModelEntry> {
+    pub(super) fn choices(&self) -> impl Iterator<Item = ModelChoice> {
         std::iter::once(&self.settings.model)
             .chain(self.settings.models.iter().filter(|model| **model != self.settings.model))
-            .map(|model| ModelEntry { id: self.id(model), name: format!("{model} ({})", self.name) })
+            .map(|model| ModelChoice {
+                id: self.id(model),
+                name: format!("{model} ({})", self.name),
+                group: Some(self.name.clone()),
+            })
     }
 
     fn id(&self, model: &str) -> String {
@@ -116,6 +119,7 @@ impl Provider {
         }
     }
 
+    /// `effort` goes before that of the settings.
     fn options(&self, effort: Option<ReasoningEffort>) -> ChatOptions {
         let mut options = ChatOptions::default()
             .with_capture_content(true)
@@ -126,7 +130,7 @@ impl Provider {
             .with_stream_read_timeout(self.settings.timeouts.silence())
             .with_extra_headers(self.headers());
         options.max_tokens = self.settings.max_output_tokens;
-        options.reasoning_effort = effort.or(self.settings.reasoning_effort).map(Into::into).or_else(|| {
+        options.reasoning_effort = effort.or(self.settings.reasoning_effort).map(thinking).or_else(|| {
             // Without an effort `genai` takes one from the end of the model's name and cuts it off there, so that
             // `mistral-medium` would become `mistral`. A budget stops that, and these two formats send none.
             matches!(self.settings.wire, WireFormat::OpenaiChat | WireFormat::OpenaiResponses)
@@ -149,17 +153,15 @@ impl Provider {
     }
 }
 
-impl From<ReasoningEffort> for genai::chat::ReasoningEffort {
-    fn from(effort: ReasoningEffort) -> Self {
-        match effort {
-            ReasoningEffort::None => Self::Zero,
-            ReasoningEffort::Minimal => Self::Minimal,
-            ReasoningEffort::Low => Self::Low,
-            ReasoningEffort::Medium => Self::Medium,
-            ReasoningEffort::High => Self::High,
-            ReasoningEffort::Xhigh => Self::XHigh,
-            ReasoningEffort::Max => Self::Max,
-        }
+fn thinking(effort: ReasoningEffort) -> genai::chat::ReasoningEffort {
+    match effort {
+        ReasoningEffort::None => genai::chat::ReasoningEffort::Zero,
+        ReasoningEffort::Minimal => genai::chat::ReasoningEffort::Minimal,
+        ReasoningEffort::Low => genai::chat::ReasoningEffort::Low,
+        ReasoningEffort::Medium => genai::chat::ReasoningEffort::Medium,
+        ReasoningEffort::High => genai::chat::ReasoningEffort::High,
+        ReasoningEffort::Xhigh => genai::chat::ReasoningEffort::XHigh,
+        ReasoningEffort::Max => genai::chat::ReasoningEffort::Max,
     }
 }
 
@@ -168,23 +170,16 @@ pub(super) struct ProviderModel {
     id: String,
     model: String,
     provider: Arc<Provider>,
-    options: ChatOptions,
     failures: Failures,
     http: Arc<HttpClient>,
 }
 
 impl ProviderModel {
     /// The provider's default model if none is named.
-    pub(super) fn new(
-        provider: Arc<Provider>,
-        model: Option<&str>,
-        effort: Option<ReasoningEffort>,
-        http: Arc<HttpClient>,
-    ) -> Self {
+    pub(super) fn new(provider: Arc<Provider>, model: Option<&str>, http: Arc<HttpClient>) -> Self {
         let model = model.unwrap_or(&provider.settings.model).to_owned();
         Self {
             id: provider.id(&model),
-            options: provider.options(effort),
             failures: Failures {
                 provider: provider.name.clone(),
                 model: model.clone(),
@@ -204,7 +199,8 @@ impl ProviderModel {
         let client = self.http.get().map_err(|reason| self.failures.no_client(reason))?;
         let target = self.provider.target(&self.model);
         let asked = history::chat_request(request, self.provider.settings.wire);
-        match client.exec_chat_stream(target, asked, Some(&self.options)).await {
+        let options = self.provider.options(request.effort);
+        match client.exec_chat_stream(target, asked, Some(&options)).await {
             Ok(response) => Ok(response.stream),
             Err(error) => Err(self.failures.translate(error, false)),
         }
@@ -349,8 +345,8 @@ mod tests {
         let toml = "wire = 'openai-chat'\nmodel = 'm'\nbase_url = 'http://127.0.0.1:1'\nretries.attempts = 1";
         let provider = Provider::new("lab".to_owned(), toml::from_str(toml).unwrap(), |_| None).unwrap();
         let http = Arc::<HttpClient>::default();
-        let model = ProviderModel::new(Arc::new(provider), None, None, Arc::clone(&http));
-        let request = ModelRequest { system: "".into(), messages: Vec::new(), tools: Vec::new().into() };
+        let model = ProviderModel::new(Arc::new(provider), None, Arc::clone(&http));
+        let request = ModelRequest { system: "".into(), messages: Vec::new(), tools: Vec::new().into(), effort: None };
         let answer = model.stream(request);
         assert!(http.0.get().is_none());
         let items: Vec<_> = answer.collect().await;

@@ -325,7 +325,7 @@ mod tests {
             }
         };
         let message = Message { id: MessageId::new("m"), role, parts: vec![part] };
-        ModelRequest { system: "".into(), messages: vec![Arc::new(message)], tools: Vec::new().into() }
+        ModelRequest { system: "".into(), messages: vec![Arc::new(message)], tools: Vec::new().into(), effort: None }
     }
 
     async fn ask(model: &ScriptModel, failed: Option<bool>) -> Vec<Result<ModelEvent, ModelError>> {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use acp_runtime_agent::model::ReasoningEffort;
 use http::{HeaderName, HeaderValue, Uri};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::secret::Secret;
@@ -35,6 +36,8 @@ pub struct ProviderSettings {
     /// The most tokens of one answer. The default is the provider's.
     pub max_output_tokens: Option<u32>,
     /// How much a reasoning model should think. The default is the provider's.
+    #[serde(default)]
+    #[schemars(schema_with = "efforts")]
     pub reasoning_effort: Option<ReasoningEffort>,
     /// How long to wait.
     #[serde(default)]
@@ -58,26 +61,6 @@ pub enum WireFormat {
     Gemini,
     /// Ollama's own.
     Ollama,
-}
-
-/// How much a reasoning model should think.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ReasoningEffort {
-    /// Not at all.
-    None,
-    /// Hardly.
-    Minimal,
-    /// Little.
-    Low,
-    /// Some.
-    Medium,
-    /// Much.
-    High,
-    /// Very much.
-    Xhigh,
-    /// As much as it can.
-    Max,
 }
 
 /// How long to wait for a provider. Whole seconds, at least 1.
@@ -198,6 +181,10 @@ impl ProviderSettings {
         };
         self.api_key.clone().or_else(variable)
     }
+}
+
+fn efforts(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "enum": ReasoningEffort::ALL.map(ReasoningEffort::id) })
 }
 
 #[cfg(test)]

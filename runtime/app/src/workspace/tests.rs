@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use acp_runtime_agent::capability::{GrantSet, PluginId, ToolName};
-use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Origin, SharedMode};
+use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Origin};
+use acp_runtime_agent::options::SharedLeeway;
 use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::transcript::ToolCallId;
 use acp_runtime_agent::workspace::EntryKind;
@@ -45,7 +46,7 @@ impl AuditSink for Willing {
 
 /// A permit from a real gate in mode `auto`.
 pub(crate) async fn permit(effects: Vec<Effect>) -> Permit {
-    let (mode, willing) = (SharedMode::new(Mode::Auto), Arc::new(Willing));
+    let (mode, willing) = (SharedLeeway::new(Mode::Auto), Arc::new(Willing));
     let gate = Gate::new(Arc::new(Policy::default()), mode, willing.clone(), willing.clone(), willing);
     let origin = Origin::Model { call: ToolCallId::new("c"), tool: ToolName::new("test").unwrap() };
     gate.authorize(origin, effects).await.unwrap()

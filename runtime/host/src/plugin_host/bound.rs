@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use acp_runtime_agent::capability::{CommandName, Effect, PanelName, ToolName};
+use acp_runtime_agent::capability::{CommandName, Effect, PanelName, PluginId, ToolName};
 use acp_runtime_agent::command::{Command, CommandReply};
 use acp_runtime_agent::event::CommandInfo;
 use acp_runtime_agent::gate::{Permit, Refusal};
@@ -184,6 +184,10 @@ impl Tool for PluginTool {
         &self.spec
     }
 
+    fn plugin(&self) -> Option<&PluginId> {
+        Some(self.bound.plugin.id())
+    }
+
     fn effects(&self, _arguments: &ToolArguments) -> Result<Vec<Effect>, ToolError> {
         Ok(vec![self.effect()])
     }
@@ -231,6 +235,10 @@ impl PanelSource for PluginPanel {
         &self.info
     }
 
+    fn plugin(&self) -> Option<&PluginId> {
+        Some(self.bound.plugin.id())
+    }
+
     fn snapshot(&self) -> BoxFuture<'_, Result<PanelView, String>> {
         async move {
             let (own, cancel) = (self.own.clone(), CancellationToken::new());
@@ -264,6 +272,10 @@ struct PluginCommand {
 impl Command for PluginCommand {
     fn info(&self) -> &CommandInfo {
         &self.info
+    }
+
+    fn plugin(&self) -> Option<&PluginId> {
+        Some(self.bound.plugin.id())
     }
 
     fn run<'a>(

@@ -7,6 +7,7 @@ use acp_runtime_agent::capability::{CommandName, Grant, GrantSet, Tier};
 use acp_runtime_agent::command::CommandReply;
 use acp_runtime_agent::event::SessionEvent;
 use acp_runtime_agent::gate::Origin;
+use acp_runtime_agent::options::Switches;
 use acp_runtime_agent::panel::{PanelBoard, PanelError, StalePanels};
 use acp_runtime_agent::policy::Mode;
 use acp_runtime_agent::tool::{Tool, ToolArguments};
@@ -40,7 +41,7 @@ async fn a_plugin_offers_tools_panels_and_commands() {
     let outcome = runtime.call(&*session.tools[0], json!({ "a": [1, 2] })).await.unwrap();
     assert_eq!(outcome.for_model(), r#"{"a":[1,2]}"#);
 
-    let mut board = PanelBoard::new(StalePanels::default());
+    let mut board = PanelBoard::new(StalePanels::default(), Switches::default());
     session.panels.into_iter().for_each(|panel| board.add(panel).unwrap());
     let view = board.snapshot("board").await.unwrap();
     let task = &view.root.children[0];

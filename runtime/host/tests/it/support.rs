@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, Roots, Tier, ToolName, WorkspacePath};
 use acp_runtime_agent::event::{EventSink, SessionEvent};
-use acp_runtime_agent::gate::{
-    Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Origin, Permit, SharedMode,
-};
+use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Origin, Permit};
+use acp_runtime_agent::options::SharedLeeway;
 use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolError};
 use acp_runtime_agent::transcript::{SessionId, ToolCallId, ToolOutcome};
@@ -37,7 +36,7 @@ pub struct Runtime {
     pub root: PathBuf,
     pub events: Arc<Events>,
     pub person: Arc<Person>,
-    pub mode: SharedMode,
+    pub mode: SharedLeeway,
     pub book: Arc<Book>,
     pub settings: BTreeMap<PluginId, Value>,
     packages: TempDir,
@@ -56,7 +55,7 @@ impl Runtime {
             host: PluginHost::new(cache, limits, Arc::new(MemoryKv::default())),
             events: Arc::default(),
             person: Arc::default(),
-            mode: SharedMode::new(Mode::Auto),
+            mode: SharedLeeway::new(Mode::Auto),
             book: Arc::default(),
             settings: BTreeMap::new(),
             packages: TempDir::new().unwrap(),

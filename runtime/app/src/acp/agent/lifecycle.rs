@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use acp_runtime_agent::session::SessionRequest;
+use acp_runtime_agent::session::{SessionHandle, SessionRequest};
 use acp_runtime_agent::store::ListQuery;
 use acp_runtime_agent::transcript::SessionId;
 use agent_client_protocol::v1::schema;
@@ -33,8 +33,9 @@ impl State {
         let request = session_request(&params.cwd, &params.additional_directories, &params.mcp_servers, face.clone())?;
         let work = Box::pin(async move {
             let handle = self.factory.create(request).await?;
-            let modes = wire::modes(handle.mode());
-            let answer = schema::NewSessionResponse::new(handle.id().to_string()).modes(modes);
+            let (modes, options) = choices(&handle, offers);
+            let id = handle.id().to_string();
+            let answer = schema::NewSessionResponse::new(id).modes(modes).config_options(options);
             Ok((json(answer), Arc::new(LiveSession::new(handle, face))))
         });
         Ok(Answer::Opening(work, None))
@@ -60,8 +61,9 @@ impl State {
             let (handle, events) = self.factory.load(id, request).await?;
             let session = Arc::new(LiveSession::new(handle, face));
             session.replay(events).await;
-            let modes = wire::modes(session.handle.mode());
-            Ok((json(schema::LoadSessionResponse::new().modes(modes)), session))
+            let (modes, options) = choices(&session.handle, offers);
+            let answer = schema::LoadSessionResponse::new().modes(modes).config_options(options);
+            Ok((json(answer), session))
         });
         Ok(Answer::Opening(work, Some(door)))
     }
@@ -95,6 +97,11 @@ impl State {
         let (draws_panels, flow) = (self.draws_panels.clone(), self.flow.clone());
         Arc::new(EditorFace::new(connection, offers, draws_panels, flow, &self.options))
     }
+}
+
+/// What can be chosen in a session and what holds, for clients with and without options.
+fn choices(session: &SessionHandle, offers: Offers) -> (schema::SessionModeState, Vec<schema::SessionConfigOption>) {
+    (wire::modes(session.mode()), wire::options(session.options(), offers))
 }
 
 /// A system prompt was not offered to be taken; the protocol wants an error then, and not silence.

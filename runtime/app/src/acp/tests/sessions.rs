@@ -7,18 +7,20 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
 use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, Roots, ToolName, WorkspacePath};
-use acp_runtime_agent::command::CommandCatalog;
 use acp_runtime_agent::context::History;
 use acp_runtime_agent::event::{EventSink as _, SessionEvent};
-use acp_runtime_agent::gate::{AuditEntry, AuditSink, Gate, GrantBook, Permit, SharedMode};
-use acp_runtime_agent::model::{InputSchema, Model, ModelError, ModelEvent, ModelRequest, ToolKind, ToolSpec};
+use acp_runtime_agent::gate::{AuditEntry, AuditSink, Gate, GrantBook, Permit};
+use acp_runtime_agent::model::{
+    InputSchema, Model, ModelChoice, ModelError, ModelEvent, ModelRequest, ModelSource, ToolKind, ToolSpec,
+};
+use acp_runtime_agent::options::{Choices, Options, PluginChoice};
 use acp_runtime_agent::panel::{
     PanelActing, PanelAction, PanelBoard, PanelInfo, PanelNode, PanelSource, PanelView, StalePanels,
 };
 use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::session::{
     OnBusy, OpenError, OrderedApprover, Outbox, SessionFactory, SessionHandle, SessionParts, SessionRequest,
-    builtin_commands,
+    command_catalog,
 };
 use acp_runtime_agent::store::{Claim, ListQuery, SessionPage, SessionRecord, SessionStore, StoreError};
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError};
@@ -73,6 +75,40 @@ impl Model for Script {
             self.taken.fetch_add(1, Ordering::Relaxed);
         };
         events.inspect(count).boxed()
+    }
+}
+
+/// The script under two names.
+struct Shelf(Arc<Script>);
+
+struct Named(&'static str, Arc<Script>);
+
+impl Model for Named {
+    fn id(&self) -> &str {
+        self.0
+    }
+
+    fn stream(&self, request: ModelRequest) -> BoxStream<'_, Result<ModelEvent, ModelError>> {
+        self.1.stream(request)
+    }
+}
+
+impl ModelSource for Shelf {
+    fn list(&self) -> Vec<ModelChoice> {
+        let choice = |id: &str, group: &str| ModelChoice {
+            id: id.to_owned(),
+            name: id.to_owned(),
+            group: Some(group.to_owned()),
+        };
+        vec![choice("script", "lab"), choice("other", "zoo")]
+    }
+
+    fn open(&self, id: Option<&str>) -> Result<Arc<dyn Model>, String> {
+        match id {
+            None | Some("script") => Ok(self.0.clone()),
+            Some("other") => Ok(Arc::new(Named("other", self.0.clone()))),
+            Some(id) => Err(format!("no provider for the model `{id}`")),
+        }
     }
 }
 
@@ -313,6 +349,7 @@ fn tasks() -> acp_runtime_agent::capability::PanelName {
 /// A panel `tasks` with one task.
 struct Tasks {
     info: PanelInfo,
+    plugin: PluginId,
     done: Mutex<bool>,
 }
 
@@ -331,6 +368,7 @@ impl Tasks {
         let actions = vec![action("finish", true), action("show", false), action("break", false)];
         Arc::new(Self {
             info: PanelInfo { name: tasks(), title: "Tasks".to_owned(), actions },
+            plugin: PluginId::new("test:tasks").unwrap(),
             done: Mutex::new(false),
         })
     }
@@ -339,6 +377,10 @@ impl Tasks {
 impl PanelSource for Tasks {
     fn info(&self) -> &PanelInfo {
         &self.info
+    }
+
+    fn plugin(&self) -> Option<&PluginId> {
+        Some(&self.plugin)
     }
 
     fn snapshot(&self) -> BoxFuture<'_, Result<PanelView, String>> {
@@ -406,10 +448,17 @@ impl Factory {
         let outbox = Outbox::new(id.clone(), history, stale.clone(), self.journal.clone(), audience);
         let approver = Arc::new(OrderedApprover::new(outbox.clone(), request.face.approver(&id)));
         let nothing = Arc::new(Nothing);
-        let gate =
-            Gate::new(Arc::new(Policy::default()), SharedMode::new(Mode::Review), approver, nothing.clone(), nothing);
+        let plugin = PluginChoice {
+            id: PluginId::new("test:tasks").unwrap(),
+            title: "Tasks".to_owned(),
+            description: "A list.".to_owned(),
+        };
+        let shelf = Arc::new(Shelf(self.script.clone()));
+        let options = Arc::new(Options::new(Choices::default(), shelf, vec![plugin]).unwrap());
+        let leeway = options.leeway().clone();
+        let gate = Gate::new(Arc::new(Policy::default()), leeway, approver, nothing.clone(), nothing);
         let files = request.face.overlay(&id, &roots, self.files.clone());
-        let mut tools = ToolCatalog::default();
+        let mut tools = ToolCatalog::new(options.switches().clone());
         for (name, kind) in [
             ("read", ToolKind::Read),
             ("write", ToolKind::Edit),
@@ -418,15 +467,11 @@ impl Factory {
         ] {
             tools.add(FileTool::new(name, kind, &files, &roots, &stale)).unwrap();
         }
-        let mut panels = PanelBoard::new(stale);
+        let mut panels = PanelBoard::new(stale, options.switches().clone());
         panels.add(Tasks::new()).unwrap();
         let panels = Arc::new(panels);
-        let mut commands = CommandCatalog::default();
-        for command in builtin_commands(&tools, &panels, &[]) {
-            commands.add(command).unwrap();
-        }
-        let model: Arc<dyn Model> = self.script.clone();
-        let turns = TurnContext { model, tools, gate: Arc::new(gate), roots, limits: TurnLimits::default(), outbox };
+        let commands = command_catalog(options.switches().clone());
+        let turns = TurnContext { options, tools, gate: Arc::new(gate), roots, limits: TurnLimits::default(), outbox };
         self.careless.lock().unwrap().drain(..).for_each(|event| turns.outbox.emit(event));
         turns.outbox.emit(SessionEvent::ModeChanged { mode: Mode::Review });
         SessionHandle::spawn(SessionParts { id, turns, commands, panels, on_busy: OnBusy::Queue(1) }, claim)

@@ -4,8 +4,10 @@ use acp_runtime_agent::event::{CommandInfo, Notice, SessionEvent, Severity};
 use acp_runtime_agent::transcript::{MessageId, Part, PlanEntry, PlanPriority, PlanStatus};
 use agent_client_protocol::v1::schema::{self, ContentBlock, SessionUpdate};
 
+use super::options::options as wire_options;
 use super::size::{TEXT, cut, escaped_len, line, pieces};
 use super::tool::{TITLE, started, updated};
+use crate::acp::offers::Offers;
 
 /// Whether the client sees something for the first time, or again in `session/load`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +19,7 @@ pub(in crate::acp) enum Told {
 }
 
 /// The updates that tell of `event`, in order; often one, sometimes none.
-pub(in crate::acp) fn updates(event: SessionEvent, told: Told) -> Vec<SessionUpdate> {
+pub(in crate::acp) fn updates(event: SessionEvent, told: Told, offers: Offers) -> Vec<SessionUpdate> {
     match event {
         SessionEvent::UserMessage { .. } if told == Told::Live => Vec::new(),
         SessionEvent::UserMessage { id, parts, local: _ } => {
@@ -47,6 +49,9 @@ pub(in crate::acp) fn updates(event: SessionEvent, told: Told) -> Vec<SessionUpd
         }
         SessionEvent::ModeChanged { mode } => {
             vec![SessionUpdate::CurrentModeUpdate(schema::CurrentModeUpdate::new(mode.id()))]
+        }
+        SessionEvent::OptionsChanged { options } => {
+            vec![SessionUpdate::ConfigOptionUpdate(schema::ConfigOptionUpdate::new(wire_options(options, offers)))]
         }
         SessionEvent::CommandsChanged { commands } => {
             let commands = commands_that_fit(&commands);

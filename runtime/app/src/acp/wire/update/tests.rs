@@ -3,6 +3,7 @@
 use acp_runtime_agent::capability::PanelName;
 use acp_runtime_agent::event::{ToolCallStatus, ToolCallUpdate, TurnEnd};
 use acp_runtime_agent::model::ToolKind;
+use acp_runtime_agent::options::{Category, ConfigOption, OptionKind};
 use acp_runtime_agent::policy::Mode;
 use acp_runtime_agent::transcript::{Location, StopReason, ToolCall, ToolCallId, ToolContent, Usage};
 use expect_test::expect;
@@ -10,6 +11,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::acp::offers::Offer;
 
 fn id() -> MessageId {
     MessageId::new("msg-1")
@@ -37,11 +39,21 @@ fn done(content: Vec<ToolContent>) -> SessionEvent {
 }
 
 fn lines(event: SessionEvent, told: Told) -> Vec<String> {
-    updates(event, told).iter().map(|update| serde_json::to_string(update).unwrap()).collect()
+    updates(event, told, Offers::default().with(Offer::Flags))
+        .iter()
+        .map(|update| serde_json::to_string(update).unwrap())
+        .collect()
 }
 
 #[test]
 fn every_event_has_its_updates() {
+    let option = ConfigOption {
+        id: "read_only".to_owned(),
+        name: "Read-only".to_owned(),
+        description: "Changes nothing".to_owned(),
+        category: Category::Permissions,
+        kind: OptionKind::Flag { on: false },
+    };
     let said = vec![
         Part::Text { text: "look".to_owned() },
         Part::Image { data: "aGk=".into(), mime: "image/png".to_owned() },
@@ -74,6 +86,7 @@ fn every_event_has_its_updates() {
         SessionEvent::Usage(usage(None)),
         SessionEvent::Title { title: "Look\nhere".to_owned() },
         SessionEvent::ModeChanged { mode: Mode::Plan },
+        SessionEvent::OptionsChanged { options: vec![option] },
         SessionEvent::CommandsChanged { commands: vec![command] },
         SessionEvent::PanelChanged { panel: PanelName::new("tasks").unwrap() },
         SessionEvent::Notice(Notice::new(Severity::Warning, "`linter` is gone\n").described("It ended with 1.\n/mcp")),
@@ -115,6 +128,8 @@ fn every_event_has_its_updates() {
         {"sessionUpdate":"session_info_update","title":"Look here"}
         # ModeChanged
         {"sessionUpdate":"current_mode_update","currentModeId":"plan"}
+        # OptionsChanged
+        {"sessionUpdate":"config_option_update","configOptions":[{"id":"read_only","name":"Read-only","description":"Changes nothing","category":"_permissions","type":"boolean","currentValue":false}]}
         # CommandsChanged
         {"sessionUpdate":"available_commands_update","availableCommands":[{"name":"call","description":"Calls","input":{"hint":"TOOL"}}]}
         # PanelChanged

@@ -1,0 +1,252 @@
+//! Modes and config options of a session: their values, their rules, and what a change implies.
+//!
+//! [`Options`] is a view of what the parts of a session share: how much may happen without asking ([`SharedLeeway`]),
+//! which model is asked and how ([`ModelSeat`]), which plugins are there ([`Switches`]). A part reads what it needs at
+//! the moment of use, so a change holds at once, and the model from the next turn on. Values live in memory and end
+//! with the session; a fork begins with its parent's [`Choices`]. Knows nothing about clients and how they are told.
+//! Tested by tables.
+
+mod list;
+mod shared;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::capability::PluginId;
+use crate::model::{Model, ModelChoice, ModelSource, ReasoningEffort};
+use crate::policy::{Leeway, Mode};
+
+pub use list::{Category, ConfigOption, OptionChoice, OptionGroup, OptionKind};
+pub use shared::{ModelSeat, SharedLeeway, Switches};
+
+/// The options' ids.
+pub mod id {
+    /// The mode: a select of category `mode`, always in step with the session's mode.
+    pub const MODE: &str = "mode";
+    /// The model: a select of category `model`.
+    pub const MODEL: &str = "model";
+    /// How much the model should think: a select of category `thought_level`.
+    pub const REASONING_EFFORT: &str = "reasoning_effort";
+    /// Files are written without asking.
+    pub const AUTO_APPROVE_WRITES: &str = "auto_approve_writes";
+    /// Programs are run without asking.
+    pub const AUTO_APPROVE_EXECUTE: &str = "auto_approve_execute";
+    /// Nothing is changed and nothing is run.
+    pub const READ_ONLY: &str = "read_only";
+    /// Before a plugin's id: whether the plugin is there.
+    pub const PLUGIN: &str = "plugin:";
+}
+
+/// The value of [`id::REASONING_EFFORT`] that leaves it to the configuration and the provider.
+pub const DEFAULT_EFFORT: &str = "default";
+
+/// A plugin that can be switched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginChoice {
+    /// Its id.
+    pub id: PluginId,
+    /// Its title.
+    pub title: String,
+    /// What it is for.
+    pub description: String,
+}
+
+/// What was chosen in a session; what is absent was left as configured.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Choices {
+    /// How much may happen without asking.
+    pub leeway: Leeway,
+    /// The model's id.
+    pub model: Option<String>,
+    /// How much it should think.
+    pub effort: Option<ReasoningEffort>,
+    /// The plugins that are off.
+    pub off: BTreeSet<PluginId>,
+}
+
+/// A value from a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptionValue<'a> {
+    /// One of a select's values. `true` and `false` are a flag's.
+    Id(&'a str),
+    /// A flag.
+    Flag(bool),
+}
+
+/// Why an option was not changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OptionError {
+    /// No such option; those that there are.
+    #[error("there is no such option")]
+    Unknown {
+        /// What there is.
+        available: Vec<String>,
+    },
+    /// Not one of the option's values; those that it has.
+    #[error("`{option}` does not have that value")]
+    Value {
+        /// The option.
+        option: String,
+        /// What there is.
+        available: Vec<String>,
+    },
+    /// The model cannot be asked.
+    #[error("{0}")]
+    Model(String),
+}
+
+/// The options of one session.
+pub struct Options {
+    leeway: SharedLeeway,
+    seat: ModelSeat,
+    switches: Switches,
+    models: Arc<dyn ModelSource>,
+    plugins: Vec<PluginChoice>,
+}
+
+impl Options {
+    /// The options of a session that starts with `choices`. Fails where the model cannot be had; of plugins that are
+    /// not there nothing is kept.
+    pub fn new(
+        choices: Choices,
+        models: Arc<dyn ModelSource>,
+        plugins: Vec<PluginChoice>,
+    ) -> Result<Self, OptionError> {
+        let model = open(&*models, choices.model.as_deref())?;
+        let switches = Switches::default();
+        for plugin in plugins.iter().filter(|plugin| choices.off.contains(&plugin.id)) {
+            switches.set(&plugin.id, false);
+        }
+        let seat = ModelSeat::new(model, choices.effort);
+        Ok(Self { leeway: SharedLeeway::new(choices.leeway), seat, switches, models, plugins })
+    }
+
+    /// How much may happen without asking, for the gate.
+    pub fn leeway(&self) -> &SharedLeeway {
+        &self.leeway
+    }
+
+    /// Which model is asked, for turns.
+    pub fn seat(&self) -> &ModelSeat {
+        &self.seat
+    }
+
+    /// Which plugins are there, for the catalogues.
+    pub fn switches(&self) -> &Switches {
+        &self.switches
+    }
+
+    /// The mode now.
+    pub fn mode(&self) -> Mode {
+        self.leeway.get().mode()
+    }
+
+    /// The plugins that can be switched, and whether each is on.
+    pub fn plugins(&self) -> impl Iterator<Item = (&PluginChoice, bool)> {
+        self.plugins.iter().map(|plugin| (plugin, self.switches.lets(Some(&plugin.id))))
+    }
+
+    /// The models to choose from: the configured ones, and the current one where it is not among them.
+    pub fn models(&self) -> Vec<ModelChoice> {
+        let mut models = self.models.list();
+        let current = self.seat.get().0;
+        if !models.iter().any(|choice| choice.id == current.id()) {
+            models.push(ModelChoice { id: current.id().to_owned(), name: current.id().to_owned(), group: None });
+        }
+        models
+    }
+
+    /// What was chosen, for a session that begins as this one is.
+    pub fn choices(&self) -> Choices {
+        let (model, effort) = self.seat.get();
+        let off = self.plugins().filter(|(_, on)| !on).map(|(plugin, _)| plugin.id.clone()).collect();
+        Choices { leeway: self.leeway.get(), model: Some(model.id().to_owned()), effort, off }
+    }
+
+    /// All options with their values, in the order that clients show them.
+    pub fn list(&self) -> Vec<ConfigOption> {
+        list::list(self)
+    }
+
+    /// Sets every flag as the mode says.
+    pub fn set_mode(&self, mode: Mode) {
+        self.leeway.set(mode);
+    }
+
+    /// Takes a model: one of the list, or any that its provider may know.
+    pub fn set_model(&self, id: &str) -> Result<(), OptionError> {
+        self.seat.set_model(open(&*self.models, Some(id))?);
+        Ok(())
+    }
+
+    /// Changes one option. Only values that the list offers are taken.
+    pub fn set(&self, option: &str, value: OptionValue<'_>) -> Result<(), OptionError> {
+        let wrong = || self.wrong_value(option);
+        match option {
+            id::MODE => self.set_mode(value.of_select().and_then(Mode::from_id).ok_or_else(wrong)?),
+            id::MODEL => {
+                let model = value.of_select().ok_or_else(wrong)?;
+                // The one that is asked already keeps its place: a scenario would begin anew.
+                if self.seat.get().0.id() == model {
+                    return Ok(());
+                }
+                if !self.models().iter().any(|choice| choice.id == model) {
+                    return Err(wrong());
+                }
+                self.set_model(model)?;
+            }
+            id::REASONING_EFFORT => self.seat.set_effort(match value.of_select().ok_or_else(wrong)? {
+                DEFAULT_EFFORT => None,
+                effort => Some(ReasoningEffort::from_id(effort).ok_or_else(wrong)?),
+            }),
+            id::AUTO_APPROVE_WRITES => self.leeway.set(self.leeway.get().with_writes(value.flag().ok_or_else(wrong)?)),
+            id::AUTO_APPROVE_EXECUTE => self.leeway.set(self.leeway.get().with_runs(value.flag().ok_or_else(wrong)?)),
+            id::READ_ONLY => self.leeway.set(self.leeway.get().with_read_only(value.flag().ok_or_else(wrong)?)),
+            _ => {
+                let plugin = self.plugin(option).ok_or_else(|| self.unknown())?;
+                self.switches.set(&plugin.id, value.flag().ok_or_else(wrong)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn plugin(&self, option: &str) -> Option<&PluginChoice> {
+        let plugin = option.strip_prefix(id::PLUGIN)?;
+        self.plugins.iter().find(|known| known.id.as_str() == plugin)
+    }
+
+    fn unknown(&self) -> OptionError {
+        OptionError::Unknown { available: self.list().into_iter().map(|option| option.id).collect() }
+    }
+
+    fn wrong_value(&self, option: &str) -> OptionError {
+        let found = self.list().into_iter().find(|known| known.id == option);
+        let available = found.map(|option| option.values().map(str::to_owned).collect()).unwrap_or_default();
+        OptionError::Value { option: option.to_owned(), available }
+    }
+}
+
+impl<'a> OptionValue<'a> {
+    fn of_select(self) -> Option<&'a str> {
+        match self {
+            Self::Id(id) => Some(id),
+            Self::Flag(_) => None,
+        }
+    }
+
+    /// Clients without flags choose one of two values.
+    fn flag(self) -> Option<bool> {
+        match self {
+            Self::Flag(flag) => Some(flag),
+            Self::Id(id) => id.parse().ok(),
+        }
+    }
+}
+
+fn open(models: &dyn ModelSource, id: Option<&str>) -> Result<Arc<dyn Model>, OptionError> {
+    models.open(id).map_err(OptionError::Model)
+}
+
+#[cfg(test)]
+#[path = "options/tests.rs"]
+mod tests;
