@@ -1,6 +1,6 @@
 //! The framing of a component file: `\0asm`, a version, and sections of one byte of id, a length and a content.
 
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek};
 use std::ops::Range;
 
 use wasm_encoder::{ComponentSection, CustomSection, Encode};
@@ -14,28 +14,28 @@ const CUSTOM: u8 = 0;
 /// The content of the manifest's section; none where there is no such section. Two are an error.
 pub(crate) fn find(file: &mut (impl Read + Seek)) -> Result<Option<Vec<u8>>, String> {
     let mut found = None;
-    header(file)?;
-    while let Some(section) = Section::next(file)? {
-        let content = section.manifest(file)?;
+    let mut file = Sections::begin(file)?;
+    while let Some(section) = file.next()? {
+        let content = file.manifest(&section)?;
         if content.is_some() && found.is_some() {
             return Err(format!("it has two sections `{SECTION}`"));
         }
         found = found.or(content);
-        section.skip(file)?;
+        file.skip(&section)?;
     }
     Ok(found)
 }
 
 /// The component with `content` as its manifest, at its beginning, in place of the one that it had.
 pub(crate) fn replace(component: &[u8], content: &[u8]) -> Result<Vec<u8>, String> {
-    let mut file = std::io::Cursor::new(component);
-    header(&mut file)?;
+    let mut cursor = std::io::Cursor::new(component);
+    let mut file = Sections::begin(&mut cursor)?;
     let mut kept = Vec::new();
-    while let Some(section) = Section::next(&mut file)? {
-        if section.manifest(&mut file)?.is_none() {
+    while let Some(section) = file.next()? {
+        if file.manifest(&section)?.is_none() {
             kept.push(section.whole());
         }
-        section.skip(&mut file)?;
+        file.skip(&section)?;
     }
     let mut bytes = HEADER.to_vec();
     CustomSection { name: SECTION.into(), data: content.into() }.append_to_component(&mut bytes);
@@ -52,80 +52,99 @@ struct Section {
 }
 
 impl Section {
-    /// The next section, its content not yet read; none at the end.
-    fn next(file: &mut (impl Read + Seek)) -> Result<Option<Self>, String> {
-        let start = file.stream_position().map_err(text)?;
-        let mut id = [0];
-        match file.read_exact(&mut id) {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
-            Err(error) => return Err(text(error)),
-        }
-        let [id] = id;
-        let length = u64::from(leb(file)?);
-        let begin = file.stream_position().map_err(text)?;
-        Ok(Some(Self { id, start, content: begin..begin + length }))
-    }
-
-    /// The content, if this is the manifest.
-    fn manifest(&self, file: &mut (impl Read + Seek)) -> Result<Option<Vec<u8>>, String> {
-        if self.id != CUSTOM {
-            return Ok(None);
-        }
-        let mut expected = Vec::new();
-        SECTION.encode(&mut expected);
-        let mut name = Vec::new();
-        let length = self.content.end - self.content.start;
-        let own = length.min(expected.len() as u64);
-        file.by_ref().take(own).read_to_end(&mut name).map_err(text)?;
-        if name != expected {
-            return Ok(None);
-        }
-        let length = length - own;
-        if length > MOST_BYTES as u64 {
-            return Err(format!("its manifest has {length} bytes; at most {MOST_BYTES} are read"));
-        }
-        let mut content = Vec::new();
-        file.by_ref().take(length).read_to_end(&mut content).map_err(text)?;
-        if (content.len() as u64) < length {
-            return Err("its manifest is cut off".to_owned());
-        }
-        Ok(Some(content))
-    }
-
-    fn skip(&self, file: &mut impl Seek) -> Result<(), String> {
-        file.seek(SeekFrom::Start(self.content.end)).map(|_| ()).map_err(text)
-    }
-
     fn whole(&self) -> Range<usize> {
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
         place(self.start)..place(self.content.end)
     }
 }
 
-fn header(file: &mut impl Read) -> Result<(), String> {
-    let mut header = [0; HEADER.len()];
-    file.read_exact(&mut header).map_err(|_| "it is too short".to_owned())?;
-    match header {
-        HEADER => Ok(()),
-        [0, b'a', b's', b'm', 1, 0, 0, 0] => Err("it is a core module".to_owned()),
-        _ => Err("it does not begin like one".to_owned()),
-    }
+/// A component file, section by section. Counts where it is, because asking a buffered file costs a system call, and
+/// skips relatively, because going to a place empties the buffer: a component has hundreds of small sections.
+struct Sections<'a, F> {
+    file: &'a mut F,
+    at: u64,
 }
 
-/// A number of at most 32 bits in LEB128.
-fn leb(file: &mut impl Read) -> Result<u32, String> {
-    let mut value = 0u64;
-    for shift in (0..35).step_by(7) {
-        let mut byte = [0];
-        file.read_exact(&mut byte).map_err(|_| "a section is cut off".to_owned())?;
-        let [byte] = byte;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return u32::try_from(value).map_err(|_| "a section's size is out of range".to_owned());
+impl<'a, F: Read + Seek> Sections<'a, F> {
+    fn begin(file: &'a mut F) -> Result<Self, String> {
+        let mut header = [0; HEADER.len()];
+        file.read_exact(&mut header).map_err(|_| "it is too short".to_owned())?;
+        match header {
+            HEADER => Ok(Self { file, at: HEADER.len() as u64 }),
+            [0, b'a', b's', b'm', 1, 0, 0, 0] => Err("it is a core module".to_owned()),
+            _ => Err("it does not begin like one".to_owned()),
         }
     }
-    Err("a section's size is out of range".to_owned())
+
+    /// The next section, its content not yet read; none at the end.
+    fn next(&mut self) -> Result<Option<Section>, String> {
+        let start = self.at;
+        let id = match self.byte() {
+            Ok(id) => id,
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+            Err(error) => return Err(text(error)),
+        };
+        let length = u64::from(self.leb()?);
+        Ok(Some(Section { id, start, content: self.at..self.at + length }))
+    }
+
+    /// The content, if this is the manifest.
+    fn manifest(&mut self, section: &Section) -> Result<Option<Vec<u8>>, String> {
+        if section.id != CUSTOM {
+            return Ok(None);
+        }
+        let mut expected = Vec::new();
+        SECTION.encode(&mut expected);
+        let length = section.content.end - section.content.start;
+        let own = length.min(expected.len() as u64);
+        if self.take(own)? != expected {
+            return Ok(None);
+        }
+        let length = length - own;
+        if length > MOST_BYTES as u64 {
+            return Err(format!("its manifest has {length} bytes; at most {MOST_BYTES} are read"));
+        }
+        let content = self.take(length)?;
+        if (content.len() as u64) < length {
+            return Err("its manifest is cut off".to_owned());
+        }
+        Ok(Some(content))
+    }
+
+    fn skip(&mut self, section: &Section) -> Result<(), String> {
+        let rest = i64::try_from(section.content.end - self.at).map_err(|error| error.to_string())?;
+        self.at = section.content.end;
+        self.file.seek_relative(rest).map_err(text)
+    }
+
+    /// As many bytes as there are of `length`.
+    fn take(&mut self, length: u64) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        self.file.by_ref().take(length).read_to_end(&mut bytes).map_err(text)?;
+        self.at += bytes.len() as u64;
+        Ok(bytes)
+    }
+
+    fn byte(&mut self) -> std::io::Result<u8> {
+        let mut byte = [0];
+        self.file.read_exact(&mut byte)?;
+        self.at += 1;
+        let [byte] = byte;
+        Ok(byte)
+    }
+
+    /// A number of at most 32 bits in LEB128.
+    fn leb(&mut self) -> Result<u32, String> {
+        let mut value = 0u64;
+        for shift in (0..35).step_by(7) {
+            let byte = self.byte().map_err(|_| "a section is cut off".to_owned())?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return u32::try_from(value).map_err(|_| "a section's size is out of range".to_owned());
+            }
+        }
+        Err("a section's size is out of range".to_owned())
+    }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
@@ -156,6 +175,34 @@ mod tests {
         assert_eq!(find(&mut Cursor::new(&second)), Ok(Some(b"second".to_vec())));
         assert!(second.ends_with(&other));
         assert_eq!(replace(&second, b"first").unwrap(), first);
+    }
+
+    /// Counts what would be system calls.
+    struct Counted<'a>(Cursor<&'a [u8]>, &'a mut usize);
+
+    impl Read for Counted<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            *self.1 += 1;
+            self.0.read(buffer)
+        }
+    }
+
+    impl Seek for Counted<'_> {
+        fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+            *self.1 += 1;
+            self.0.seek(to)
+        }
+    }
+
+    #[test]
+    fn many_sections_cost_few_system_calls() {
+        let small: Vec<u8> = (0..500).flat_map(|_| section("small", b"content")).collect();
+        let bytes =
+            replace(&[&HEADER[..], &small, &section("big", &vec![7; 1 << 20]), &small].concat(), b"first").unwrap();
+        let mut calls = 0;
+        let mut file = std::io::BufReader::new(Counted(Cursor::new(&bytes), &mut calls));
+        assert_eq!(find(&mut file), Ok(Some(b"first".to_vec())));
+        assert!(calls < 20, "{calls} calls for a thousand sections");
     }
 
     #[test]
