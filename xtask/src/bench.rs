@@ -19,6 +19,8 @@ use crate::{Result, plugins};
 
 /// Fresh processes per figure.
 const PROCESSES: usize = 15;
+/// Further sessions in each of them.
+const SESSIONS: usize = 20;
 /// Plugins that are installed when the start is measured.
 const PLUGINS: usize = 50;
 /// Chunks of the long answer.
@@ -76,11 +78,12 @@ fn criterion(workspace: &Workspace, name: &str) -> Result<f64> {
     median.ok_or_else(|| format!("`{}` has no median", path.display()).into())
 }
 
-/// Start, first session and memory, with many plugins installed.
+/// Start, sessions, memory and end, with many plugins installed.
 fn starts(workspace: &Workspace, place: &Path) -> Result<Vec<Figure>> {
     let (home, project) = (folder(place, "home")?, folder(place, "project")?);
     install_many(workspace, &home, place)?;
-    let (mut hello, mut opened, mut memory) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut hello, mut opened, mut further) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut memory, mut ended) = (Vec::new(), Vec::new());
     for _ in 0..PROCESSES {
         let begin = Instant::now();
         let mut agent = Agent::start(&workspace.binary(), &home)?;
@@ -90,7 +93,14 @@ fn starts(workspace: &Workspace, place: &Path) -> Result<Vec<Figure>> {
         agent.new_session(&project, &[])?;
         opened.push(begin.elapsed().as_secs_f64() * 1e3);
         memory.extend(agent.resident_mebibytes());
+        for _ in 0..SESSIONS {
+            let begin = Instant::now();
+            agent.new_session(&project, &[])?;
+            further.push(begin.elapsed().as_secs_f64() * 1e3);
+        }
+        let begin = Instant::now();
         agent.close()?;
+        ended.push(begin.elapsed().as_secs_f64() * 1e3);
     }
     Ok(vec![
         Figure {
@@ -99,8 +109,15 @@ fn starts(workspace: &Workspace, place: &Path) -> Result<Vec<Figure>> {
             unit: "ms",
             bar: Bar::AtMost(10.0),
         },
-        Figure { name: "first `session/new`", value: median(opened), unit: "ms", bar: Bar::AtMost(1.0) },
+        Figure {
+            name: "first `session/new`, at once after that",
+            value: median(opened),
+            unit: "ms",
+            bar: Bar::AtMost(5.0),
+        },
+        Figure { name: "further `session/new`", value: median(further), unit: "ms", bar: Bar::AtMost(1.0) },
         Figure { name: "memory after `session/new`", value: median(memory), unit: "MiB", bar: Bar::AtMost(25.0) },
+        Figure { name: "end after the end of input", value: median(ended), unit: "ms", bar: Bar::AtMost(100.0) },
     ])
 }
 

@@ -104,6 +104,7 @@ impl Runtime {
         };
         let background = self.clone();
         tokio::spawn(async move {
+            background.clone().make_ready().await;
             background.shelf.warm().await;
             background.forget_old_sessions().await;
         });
@@ -114,6 +115,17 @@ impl Runtime {
     pub async fn leave(&self) {
         if tokio::time::timeout(LEAVING, self.store.leave()).await.is_err() {
             tracing::warn!("the session store is busy: not waited for any longer");
+        }
+    }
+
+    /// Does beforehand what the first session would have to wait for. One that comes meanwhile waits for that alone.
+    async fn make_ready(self: Arc<Self>) {
+        let work = move || {
+            self.shelf.plugins();
+            drop(self.settings.policy());
+        };
+        if let Err(error) = tokio::task::spawn_blocking(work).await {
+            tracing::warn!("nothing was made ready for the first session: {error}");
         }
     }
 
