@@ -1,5 +1,7 @@
 //! The command line as people and scripts see it: exit code, stdout, stderr.
+#![expect(clippy::disallowed_methods, reason = "lays out files that the binary is given")]
 
+use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 
@@ -54,7 +56,7 @@ fn a_name_that_is_no_unicode_hides_nothing_else() {
     use std::os::unix::ffi::OsStrExt as _;
     let runtime = Runtime::new().file("src/main.rs", "fn main() {}\n").file("other.rs", "fn other() {}\n");
     let odd = runtime.project().join(std::ffi::OsStr::from_bytes(b"odd-\xff.rs"));
-    std::fs::copy(runtime.project().join("other.rs"), odd).expect("the file system takes any name");
+    fs::copy(runtime.project().join("other.rs"), odd).expect("the file system takes any name");
     let finished = runtime.run(&["run", "/call code-stats {}"]);
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     assert!(finished.stdout.contains("| Rust | 2 | 2 |"), "{}", finished.stdout);
@@ -190,14 +192,74 @@ fn paths_are_below_the_home_that_was_given() {
     assert!(finished.stdout.starts_with(&runtime.home().display().to_string()), "{}", finished.stdout);
 }
 
+/// A file of the project that is `bytes` with the one `from` of its manifest as `to`.
+fn changed(runtime: &Runtime, name: &str, bytes: &[u8], from: &str, to: &str) {
+    assert_eq!(from.len(), to.len(), "the section keeps its length");
+    let at = bytes.windows(from.len()).position(|part| part == from.as_bytes()).expect("it is in the manifest");
+    let mut bytes = bytes.to_vec();
+    bytes.splice(at..at + from.len(), to.bytes());
+    fs::write(runtime.project().join(name), bytes).expect("it is written");
+}
+
 #[test]
-fn a_broken_plugin_is_refused_with_a_reason() {
-    let runtime = Runtime::new().file("broken.wasm", "this is no component");
-    for plugin in ["broken.wasm", "no-such-folder"] {
-        let finished = runtime.run(&["plugin", "install", plugin]);
-        assert_eq!(finished.code, Some(1), "{plugin}: {finished:?}");
-        assert!(finished.stderr.contains("error: ") && finished.stderr.contains("hint: "), "{}", finished.stderr);
-        assert!(finished.stderr.contains(plugin), "{}", finished.stderr);
+fn a_plugin_that_is_not_sound_is_refused_with_a_reason() {
+    let runtime = Runtime::new().config("[plugins]\nbundled = false\n").file("broken.wasm", "this is no component");
+    let tasks = fs::read(bundled("tasks")).expect("it was built");
+    fs::write(runtime.project().join("cut.wasm"), &tasks[..tasks.len() / 2]).expect("it is written");
+    fs::create_dir(runtime.project().join("empty")).expect("it is made");
+    changed(&runtime, "unknown.wasm", &tasks, "\"kv\":{", "\"xy\":{");
+    let kv = "\"kv\":{\"reason\":\"keeps the list of tasks\"}";
+    changed(&runtime, "later.wasm", &tasks, kv, &format!("\"net\":[]{}", " ".repeat(kv.len() - 8)));
+    for (plugin, error, hint) in [
+        ("broken.wasm", "`broken.wasm` is not a WebAssembly component: it does not begin like one", "wasm32-wasip2"),
+        ("cut.wasm", "plugin `aar:tasks` is not valid: ", "ask the plugin's author"),
+        ("no-such-folder", "`no-such-folder` cannot be read: No such file or directory", "check the path"),
+        ("empty", "`empty` has 0 `.wasm` files", "name the plugin's `.wasm` file itself"),
+        ("unknown.wasm", "`unknown.wasm`: unknown field `xy`, expected one of `fs`", "correct"),
+        ("later.wasm", "`later.wasm`: `capabilities.net` is not offered by this version", "use a later version"),
+    ] {
+        let finished = runtime.run(&["plugin", "install", "--yes", plugin]);
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""), "{plugin}: {finished:?}");
+        assert!(finished.stderr.starts_with(&format!("error: {error}")), "{plugin}: {}", finished.stderr);
+        assert!(
+            finished.stderr.contains("\nhint: ") && finished.stderr.contains(hint),
+            "{plugin}: {}",
+            finished.stderr
+        );
+    }
+    assert_eq!(runtime.run(&["plugin", "list"]).stdout, "", "nothing was installed");
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let runtime = Runtime::new().file("file", "");
+    for (arguments, expected) in [
+        (
+            &["run", "--cwd", "missing", "Hi"][..],
+            "error: `PROJECT/missing` cannot be opened as a folder of the session: it does not exist; give the path of \
+             an existing folder\nhint: name an existing folder with `--cwd`\n",
+        ),
+        (
+            &["run", "--cwd", "file", "Hi"],
+            "error: `PROJECT/file` cannot be opened as a folder of the session: it is not a folder\n\
+             hint: name an existing folder with `--cwd`\n",
+        ),
+        (
+            &["run", "--config", "missing.toml", "Hi"],
+            "error: `missing.toml` does not exist\nhint: check the path, or leave `--config` out for the usual file\n",
+        ),
+        #[cfg(target_os = "linux")]
+        (
+            &["run", "--cwd", "/proc/self", "Hi"],
+            "error: `/proc/self` cannot be opened as a folder of the session: it is not on a disk, the kernel makes up \
+             what is there; give the path of a project's folder\nhint: name an existing folder with `--cwd`\n",
+        ),
+    ] {
+        assert_eq!(
+            outcome(&runtime, arguments),
+            format!("exit 2\n--- stdout\n--- stderr\n{expected}"),
+            "{arguments:?}"
+        );
     }
 }
 

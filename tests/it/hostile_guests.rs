@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 /// A runtime with the guest installed. The project can be read by it, and `notes` below it written.
 fn runtime() -> Runtime {
-    let guest = build_folder().join("guests/hostile.wasm").display().to_string();
+    let guest = build_folder().join("guests/hostile.wasm");
+    assert!(guest.is_file(), "{} is not there: `cargo xtask plugins` builds it", guest.display());
+    let guest = guest.display().to_string();
     let runtime = Runtime::new()
         .config("mode = \"auto\"\n[log]\nlevel = \"info\"\n")
         .file("inside.txt", "inside")

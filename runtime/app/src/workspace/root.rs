@@ -17,23 +17,23 @@ use acp_runtime_host::kernel_files::is_made_up;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-/// Why a folder cannot be a root of a session.
+/// Why a folder cannot be a root of a session. The words do not name it: who asked knows which it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RootError {
     /// Not absolute.
-    #[error("`{0}` is not an absolute path: give the full path of a folder")]
+    #[error("it is not an absolute path; give the full path of a folder")]
     Relative(String),
     /// Nothing is there.
-    #[error("`{0}` does not exist: give the path of an existing folder")]
+    #[error("it does not exist; give the path of an existing folder")]
     NotFound(String),
     /// Something else is there.
-    #[error("`{0}` is not a folder")]
+    #[error("it is not a folder")]
     NotAFolder(String),
     /// No project is there.
-    #[error("`{0}` is not on a disk: the kernel makes up what is there; give the path of a project's folder")]
+    #[error("it is not on a disk, the kernel makes up what is there; give the path of a project's folder")]
     MadeUp(String),
     /// The system refused.
-    #[error("`{path}` cannot be opened: {reason}")]
+    #[error("the system says: {reason}")]
     System {
         /// The path.
         path: String,
