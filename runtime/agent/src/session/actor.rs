@@ -73,6 +73,10 @@ pub(super) async fn run(
         let ended = (&mut current.turn).await;
         finish(&shared, Some(current), ended);
     }
+    // What happened outside of a turn, such as a change of the mode, may be on its way still.
+    if let Err(error) = shared.turns.outbox.flush().await {
+        tracing::warn!(session = %shared.id, %error, "the end of a session is not kept");
+    }
     claim.give_back().await;
     if let Some(done) = closing {
         // Whoever closed may not wait.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use acp_runtime_agent::context::History;
+use acp_runtime_agent::event::SessionEvent;
 use acp_runtime_agent::gate::Approval;
 use acp_runtime_agent::options::OptionValue;
 use acp_runtime_agent::policy::Mode;
@@ -92,6 +93,14 @@ async fn closing_answers_everything_and_takes_nothing_more() {
     assert_eq!(stage.session.prompt(text("c")).await, Err(PromptError::Closed));
     stage.session.close().await;
     assert!(script(&stage.store.kept()).ends_with("end: Cancelled\n"));
+}
+
+#[tokio::test]
+async fn closing_waits_for_what_happened_outside_of_a_turn() {
+    let stage = Setting::default().play(Vec::new());
+    stage.session.set_mode(Mode::Plan);
+    stage.session.close().await;
+    assert_eq!(stage.store.kept(), [SessionEvent::ModeChanged { mode: Mode::Plan }]);
 }
 
 #[tokio::test]
