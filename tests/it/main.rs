@@ -17,6 +17,7 @@ mod foreign;
 mod full_disk;
 mod hostile_guests;
 mod hostile_wire;
+mod many_sessions;
 mod models;
 mod options;
 mod panels;

@@ -23,6 +23,8 @@ const PROCESSES: usize = 15;
 const SESSIONS: usize = 20;
 /// Plugins that are installed when the start is measured.
 const PLUGINS: usize = 50;
+/// Sessions in one process when their memory is measured.
+const IDLE: u32 = 500;
 /// Chunks of the long answer.
 const CHUNKS: u32 = 20_000;
 
@@ -63,6 +65,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         },
     ];
     figures.extend(starts(workspace, place.path())?);
+    figures.push(idle(workspace, place.path())?);
     figures.push(stream(workspace, place.path())?);
     print(&figures);
     Ok(())
@@ -142,14 +145,43 @@ fn install_many(workspace: &Workspace, home: &Path, place: &Path) -> Result<()> 
     Ok(())
 }
 
+/// What a session costs that has spoken and now waits, beside others in one process.
+fn idle(workspace: &Workspace, place: &Path) -> Result<Figure> {
+    let (home, project) = (folder(place, "idle")?, folder(place, "project")?);
+    script(place, &home, "chunks = { count = 2000, size = 6 }")?;
+    let mut agent = Agent::start(&workspace.binary(), &home)?;
+    agent.initialize()?;
+    let speak = |agent: &mut Agent, sessions: u32| -> Result<f64> {
+        for _ in 0..sessions {
+            let session = agent.new_session(&project, &[])?;
+            agent.prompt(&session, "Speak", &mut Deaf)?;
+        }
+        agent.resident_mebibytes().ok_or_else(|| "this system does not say how much memory a process holds".into())
+    };
+    let before = speak(&mut agent, 20)?;
+    let after = speak(&mut agent, IDLE)?;
+    agent.close()?;
+    Ok(Figure {
+        name: "memory of a further idle session",
+        value: (after - before) / f64::from(IDLE),
+        unit: "MiB",
+        bar: Bar::AtMost(0.5),
+    })
+}
+
+/// Makes a model for `home` that always does one step.
+fn script(place: &Path, home: &Path, step: &str) -> Result<()> {
+    let name = home.file_name().unwrap_or_default().to_string_lossy();
+    let script = place.join(format!("{name}.toml"));
+    fs::write(&script, format!("repeat = true\nquiet = true\n[[reply]]\nsteps = [{{ {step} }}]\n"))?;
+    fs::write(home.join("config.toml"), format!("model = \"script:{}\"\n", script.display()))?;
+    Ok(())
+}
+
 /// A long answer, with the journal on.
 fn stream(workspace: &Workspace, place: &Path) -> Result<Figure> {
     let (home, project) = (folder(place, "streaming")?, folder(place, "project")?);
-    let script = place.join("stream.toml");
-    let scenario =
-        format!("repeat = true\nquiet = true\n[[reply]]\nsteps = [{{ chunks = {{ count = {CHUNKS}, size = 6 }} }}]\n");
-    fs::write(&script, scenario)?;
-    fs::write(home.join("config.toml"), format!("model = \"script:{}\"\n", script.display()))?;
+    script(place, &home, &format!("chunks = {{ count = {CHUNKS}, size = 6 }}"))?;
     let mut agent = Agent::start(&workspace.binary(), &home)?;
     agent.initialize()?;
     let session = agent.new_session(&project, &[])?;

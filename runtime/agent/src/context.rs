@@ -114,6 +114,11 @@ impl History {
     /// The events that end a turn which a crash cut short: every open call fails, and the turn with them.
     pub fn repair(&self) -> Vec<SessionEvent> {
         const WHY: &str = "interrupted: the runtime ended before this was done";
+        self.cut_short(WHY, TurnEnd::Failed(WHY.to_owned()))
+    }
+
+    /// The events that end what is open: every call fails with `why`, and the turn, if there is one, ends with `end`.
+    pub fn cut_short(&self, why: &str, end: TurnEnd) -> Vec<SessionEvent> {
         let mut open: Vec<&ToolCallId> = self.open.keys().collect();
         open.sort();
         let mut events: Vec<SessionEvent> = open
@@ -121,14 +126,14 @@ impl History {
             .map(|id| {
                 SessionEvent::ToolCallUpdated(ToolCallUpdate {
                     status: Some(ToolCallStatus::Failed),
-                    content: Some(vec![ToolContent::Text { text: WHY.to_owned() }]),
-                    for_model: Some(WHY.to_owned()),
+                    content: Some(vec![ToolContent::Text { text: why.to_owned() }]),
+                    for_model: Some(why.to_owned()),
                     ..ToolCallUpdate::of(id.clone())
                 })
             })
             .collect();
         if self.in_turn {
-            events.push(SessionEvent::TurnEnded { end: TurnEnd::Failed(WHY.to_owned()) });
+            events.push(SessionEvent::TurnEnded { end });
         }
         events
     }

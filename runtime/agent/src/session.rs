@@ -38,7 +38,7 @@ pub use ordered::{OrderedApprover, OrderedElicitor};
 pub use outbox::{Audience, Outbox};
 pub use prompt::{Prompt, PromptError};
 
-use actor::Letter;
+use actor::{Actor, Letter};
 
 /// How one client looks to the sessions that it opens.
 pub trait Face: Send + Sync {
@@ -152,7 +152,7 @@ impl SessionHandle {
         let (busy, prompts, changing) = (AtomicBool::new(false), AtomicU64::new(0), Mutex::default());
         let shared = Arc::new(Shared { id, turns, commands, panels, busy, prompts, changing });
         let (mailbox, letters) = mpsc::unbounded_channel();
-        tokio::spawn(actor::run(shared.clone(), letters, on_busy, claim));
+        tokio::spawn(Actor::new(shared.clone(), on_busy).run(letters, claim));
         Self { shared, mailbox }
     }
 
@@ -180,7 +180,8 @@ impl SessionHandle {
         prompt
     }
 
-    /// Cancels the running prompt and those that wait. Does nothing when there is none.
+    /// Cancels the running prompt and those that wait. Where there is none and none has just ended, it counts for one
+    /// that comes within a second.
     pub fn cancel(&self) {
         // A closed session has nothing to cancel.
         let _ = self.mailbox.send(Letter::Cancel);

@@ -64,6 +64,11 @@ impl ToolError {
     pub fn to_model(kind: impl Into<String>, message: impl Into<String>) -> Self {
         Self::ToModel { kind: kind.into(), message: message.into() }
     }
+
+    /// The turn was cancelled, and the call with it.
+    pub fn cancelled() -> Self {
+        Self::to_model("cancelled", "the user cancelled the turn")
+    }
 }
 
 impl From<Refusal> for ToolError {

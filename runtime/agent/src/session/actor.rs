@@ -1,11 +1,16 @@
-//! The actor behind a [`SessionHandle`](super::SessionHandle): prompts one after another, cancel at any moment.
+//! The actor behind a [`SessionHandle`](super::SessionHandle): idle, running one prompt, or cancelling it.
+//!
+//! Prompts run one after another; the next one begins when the one before has ended and all of it was shown. A cancelled
+//! prompt that does not end by itself is cut short, so that its answer never waits for a tool.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::prompt::{Entry, Outcome};
@@ -17,6 +22,12 @@ use crate::tool::ToolError;
 use crate::transcript::{Part, StopReason};
 use crate::turn::TurnError;
 
+/// How long a cancelled prompt may take to end by itself; together with what follows it is answered within 2 s.
+const GRACE: Duration = Duration::from_millis(1500);
+/// How far a cancel may be from its prompt when nothing runs: it belongs to the one that has just ended, else to the one
+/// that is just coming.
+const NEAR: Duration = Duration::from_secs(1);
+
 pub(super) enum Letter {
     Prompt(Entry),
     /// The prompt with this ticket is no longer wanted.
@@ -27,102 +38,173 @@ pub(super) enum Letter {
     },
 }
 
-struct Running {
+/// The prompt that runs.
+struct Current {
     ticket: u64,
-    turn: JoinHandle<Result<StopReason, TurnError>>,
+    work: JoinHandle<Result<StopReason, TurnError>>,
     cancel: CancellationToken,
+    /// When it is cut short; none while nobody has cancelled it, and when it was cut short.
+    overdue: Option<Instant>,
     reply: oneshot::Sender<Outcome>,
 }
 
-/// Runs until the session is closed or every handle is gone. The session is this process's for as long.
-pub(super) async fn run(
+/// What the actor wakes up for.
+enum Event {
+    /// None when every handle is gone.
+    Letter(Option<Letter>),
+    Ended(Result<Result<StopReason, TurnError>, JoinError>),
+    /// The cancelled prompt has not ended in time.
+    Overdue,
+}
+
+pub(super) struct Actor {
     shared: Arc<Shared>,
-    mut letters: mpsc::UnboundedReceiver<Letter>,
     on_busy: OnBusy,
-    claim: Claim,
-) {
-    let mut waiting: VecDeque<Entry> = VecDeque::new();
-    let mut running: Option<Running> = None;
-    let closing = loop {
-        let letter = match running.as_mut() {
-            None => letters.recv().await,
-            Some(current) => tokio::select! {
-                ended = &mut current.turn => {
-                    finish(&shared, running.take(), ended);
-                    running = waiting.pop_front().map(|entry| start(&shared, entry));
-                    continue;
-                }
-                letter = letters.recv() => letter,
-            },
+    current: Option<Current>,
+    waiting: VecDeque<Entry>,
+    ended: Option<Instant>,
+    /// A cancel that came before its prompt.
+    cancelled: Option<Instant>,
+}
+
+impl Actor {
+    pub(super) fn new(shared: Arc<Shared>, on_busy: OnBusy) -> Self {
+        Self { shared, on_busy, current: None, waiting: VecDeque::new(), ended: None, cancelled: None }
+    }
+
+    /// Runs until the session is closed or every handle is gone. The session is this process's for as long.
+    pub(super) async fn run(mut self, mut letters: mpsc::UnboundedReceiver<Letter>, claim: Claim) {
+        let closing = loop {
+            match self.next(&mut letters).await {
+                Event::Ended(outcome) => self.finish(outcome),
+                Event::Overdue => self.cut_short(),
+                Event::Letter(Some(Letter::Prompt(entry))) => self.take(entry),
+                Event::Letter(Some(Letter::Withdraw(ticket))) => self.withdraw(ticket),
+                Event::Letter(Some(Letter::Cancel)) => self.cancel(),
+                Event::Letter(Some(Letter::Close { done })) => break Some(done),
+                Event::Letter(None) => break None,
+            }
         };
-        match letter {
-            Some(Letter::Prompt(entry)) => match (&running, on_busy) {
-                (None, _) => running = Some(start(&shared, entry)),
-                (Some(_), OnBusy::Queue(most)) if waiting.len() < most => waiting.push_back(entry),
-                (Some(_), OnBusy::Queue(_) | OnBusy::Reject) => answer(entry.reply, Err(PromptError::Busy)),
-            },
-            Some(Letter::Withdraw(ticket)) => withdraw(ticket, running.as_ref(), &mut waiting),
-            Some(Letter::Cancel) => cancel(running.as_ref(), &mut waiting),
-            Some(Letter::Close { done }) => break Some(done),
-            None => break None,
+        letters.close();
+        self.cancel();
+        while self.current.is_some() {
+            match self.next(&mut letters).await {
+                Event::Ended(outcome) => self.finish(outcome),
+                Event::Overdue => self.cut_short(),
+                Event::Letter(_) => {}
+            }
         }
-    };
-    letters.close();
-    cancel(running.as_ref(), &mut waiting);
-    if let Some(mut current) = running.take() {
-        let ended = (&mut current.turn).await;
-        finish(&shared, Some(current), ended);
+        // What happened outside of a turn, such as a change of the mode, may be on its way still.
+        if let Err(error) = self.shared.turns.outbox.flush().await {
+            tracing::warn!(session = %self.shared.id, %error, "the end of a session is not kept");
+        }
+        claim.give_back().await;
+        if let Some(done) = closing {
+            // Whoever closed may not wait.
+            let _ = done.send(());
+        }
     }
-    // What happened outside of a turn, such as a change of the mode, may be on its way still.
-    if let Err(error) = shared.turns.outbox.flush().await {
-        tracing::warn!(session = %shared.id, %error, "the end of a session is not kept");
+
+    async fn next(&mut self, letters: &mut mpsc::UnboundedReceiver<Letter>) -> Event {
+        let Some(current) = &mut self.current else { return Event::Letter(letters.recv().await) };
+        let overdue = current.overdue;
+        let in_time = async {
+            match overdue {
+                Some(overdue) => tokio::time::sleep_until(overdue).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            outcome = &mut current.work => Event::Ended(outcome),
+            () = in_time => Event::Overdue,
+            letter = letters.recv(), if !letters.is_closed() => Event::Letter(letter),
+        }
     }
-    claim.give_back().await;
-    if let Some(done) = closing {
-        // Whoever closed may not wait.
-        let _ = done.send(());
+
+    fn take(&mut self, entry: Entry) {
+        match (&self.current, self.on_busy) {
+            (None, _) => {
+                let cancelled = self.cancelled.take().is_some_and(|cancelled| cancelled.elapsed() < NEAR);
+                self.start(entry);
+                if cancelled {
+                    self.cancel();
+                }
+            }
+            (Some(_), OnBusy::Queue(most)) if self.waiting.len() < most => self.waiting.push_back(entry),
+            (Some(_), OnBusy::Queue(_) | OnBusy::Reject) => answer(entry.reply, Err(PromptError::Busy)),
+        }
+    }
+
+    fn start(&mut self, entry: Entry) {
+        let Entry { ticket, parts, reply } = entry;
+        self.shared.busy.store(true, Ordering::Release);
+        let cancel = CancellationToken::new();
+        let work = prompt(self.shared.clone(), parts, cancel.clone());
+        let work = tokio::spawn(self.shared.turns.outbox.in_turn(ticket, work));
+        self.current = Some(Current { ticket, work, cancel, overdue: None, reply });
+    }
+
+    fn finish(&mut self, outcome: Result<Result<StopReason, TurnError>, JoinError>) {
+        self.shared.busy.store(false, Ordering::Release);
+        self.ended = Some(Instant::now());
+        let outcome = outcome.unwrap_or_else(|error| {
+            tracing::error!(session = %self.shared.id, %error, "a turn ended in a panic");
+            Err(TurnError::Internal("the runtime failed in this turn; its log says where".to_owned()))
+        });
+        if let Some(current) = self.current.take() {
+            answer(current.reply, outcome.map_err(PromptError::from));
+        }
+        if let Some(next) = self.waiting.pop_front() {
+            self.start(next);
+        }
+    }
+
+    /// Cancels what runs and what waits.
+    fn cancel(&mut self) {
+        match &mut self.current {
+            Some(current) => current.cancel(),
+            None if self.ended.is_none_or(|ended| ended.elapsed() >= NEAR) => self.cancelled = Some(Instant::now()),
+            None => {}
+        }
+        for entry in self.waiting.drain(..) {
+            answer(entry.reply, Ok(StopReason::Cancelled));
+        }
+    }
+
+    /// Cancels one prompt.
+    fn withdraw(&mut self, ticket: u64) {
+        if let Some(current) = self.current.as_mut().filter(|current| current.ticket == ticket) {
+            current.cancel();
+        }
+        let place = self.waiting.iter().position(|entry| entry.ticket == ticket);
+        if let Some(entry) = place.and_then(|place| self.waiting.remove(place)) {
+            answer(entry.reply, Ok(StopReason::Cancelled));
+        }
+    }
+
+    /// Leaves the cancelled prompt to itself. It may not be over: what it still tells is not heard.
+    fn cut_short(&mut self) {
+        let Some(current) = &mut self.current else { return };
+        tracing::warn!(session = %self.shared.id, "a cancelled prompt did not end by itself: left alone");
+        current.work.abort();
+        current.overdue = None;
+        let outbox = self.shared.turns.outbox.clone();
+        let why = ToolError::cancelled().to_string();
+        outbox.cut_short(&why, TurnEnd::Stopped(StopReason::Cancelled));
+        current.work = tokio::spawn(async move {
+            outbox.flush().await?;
+            Ok(StopReason::Cancelled)
+        });
     }
 }
 
-fn start(shared: &Arc<Shared>, entry: Entry) -> Running {
-    shared.busy.store(true, Ordering::Release);
-    let Entry { ticket, parts, reply } = entry;
-    let cancel = CancellationToken::new();
-    let turn = tokio::spawn(prompt(shared.clone(), parts, cancel.clone()));
-    Running { ticket, turn, cancel, reply }
-}
-
-fn finish(
-    shared: &Shared,
-    running: Option<Running>,
-    ended: Result<Result<StopReason, TurnError>, tokio::task::JoinError>,
-) {
-    shared.busy.store(false, Ordering::Release);
-    let outcome = ended.unwrap_or_else(|error| {
-        tracing::error!(session = %shared.id, %error, "a turn ended in a panic");
-        Err(TurnError::Internal("the runtime failed in this turn; its log says where".to_owned()))
-    });
-    if let Some(running) = running {
-        answer(running.reply, outcome.map_err(PromptError::from));
-    }
-}
-
-fn cancel(running: Option<&Running>, waiting: &mut VecDeque<Entry>) {
-    if let Some(running) = running {
-        running.cancel.cancel();
-    }
-    for entry in waiting.drain(..) {
-        answer(entry.reply, Ok(StopReason::Cancelled));
-    }
-}
-
-fn withdraw(ticket: u64, running: Option<&Running>, waiting: &mut VecDeque<Entry>) {
-    if let Some(running) = running.filter(|running| running.ticket == ticket) {
-        running.cancel.cancel();
-    }
-    let place = waiting.iter().position(|entry| entry.ticket == ticket);
-    if let Some(entry) = place.and_then(|place| waiting.remove(place)) {
-        answer(entry.reply, Ok(StopReason::Cancelled));
+impl Current {
+    /// Twice is once.
+    fn cancel(&mut self) {
+        if !self.cancel.is_cancelled() {
+            self.cancel.cancel();
+            self.overdue = Some(Instant::now() + GRACE);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Events that wait together are kept in one commit, and pieces of one text are joined; an event is shown only after
 //! it was kept. A full queue holds the turn back ([`Outbox::ready`]), so a client that stops reading cannot make the
-//! process grow.
+//! process grow. What a turn tells that was cut short is not taken any more.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::capability::PanelName;
 use crate::context::History;
-use crate::event::{EventSink, SessionEvent};
+use crate::event::{EventSink, SessionEvent, TurnEnd};
 use crate::panel::StalePanels;
 use crate::store::{SessionStore, StoreError};
 use crate::transcript::{Message, MessageId, SessionId, ToolCallId};
@@ -24,6 +24,11 @@ const HIGH_WATER: usize = 4096;
 const BATCH: usize = 1024;
 /// Bytes of text that are joined into one event at most: its line on the wire stays below 48 KiB, escapes included.
 const JOINED: usize = 8 * 1024;
+
+tokio::task_local! {
+    /// The turn that the task works for.
+    static TURN: u64;
+}
 
 /// Whoever is shown what happens in a session.
 pub trait Audience: Send + Sync {
@@ -39,9 +44,16 @@ struct Inner {
     queue: mpsc::UnboundedSender<Item>,
     waiting: AtomicUsize,
     drained: Notify,
-    history: Mutex<History>,
+    /// Held while queueing, so that the history has the events in the order of the queue.
+    said: Mutex<Said>,
     stale: StalePanels,
     failure: Mutex<Option<StoreError>>,
+}
+
+struct Said {
+    history: History,
+    /// The last turn; none after it was cut short.
+    turn: Option<u64>,
 }
 
 enum Item {
@@ -63,7 +75,7 @@ impl Outbox {
             queue,
             waiting: AtomicUsize::new(0),
             drained: Notify::new(),
-            history: Mutex::new(history),
+            said: Mutex::new(Said { history, turn: None }),
             stale,
             failure: Mutex::default(),
         });
@@ -104,22 +116,39 @@ impl Outbox {
 
     /// The conversation for the model.
     pub fn messages(&self) -> Vec<Arc<Message>> {
-        lock(&self.0.history).messages()
+        lock(&self.0.said).history.messages()
     }
 
     /// An id for the next message.
     pub fn next_message(&self) -> MessageId {
-        lock(&self.0.history).next_message()
+        lock(&self.0.said).history.next_message()
     }
 
     /// An id for the next tool call.
     pub fn next_call(&self) -> ToolCallId {
-        lock(&self.0.history).next_call()
+        lock(&self.0.said).history.next_call()
     }
 
     /// Whether the session has a title.
     pub fn has_title(&self) -> bool {
-        lock(&self.0.history).title().is_some()
+        lock(&self.0.said).history.title().is_some()
+    }
+
+    /// Does the work of a turn, which is told apart from then on by its number.
+    pub(super) fn in_turn<F: Future>(&self, turn: u64, work: F) -> impl Future<Output = F::Output> + use<F> {
+        lock(&self.0.said).turn = Some(turn);
+        TURN.scope(turn, work)
+    }
+
+    /// Ends the turn for all but itself: what it left open is over, see [`History::cut_short`], and what its tasks still
+    /// tell is dropped.
+    pub(super) fn cut_short(&self, why: &str, end: TurnEnd) {
+        let mut said = lock(&self.0.said);
+        said.turn = None;
+        for event in said.history.cut_short(why, end) {
+            said.history.apply(&event);
+            self.push(event);
+        }
     }
 
     pub(super) fn show_panel_changed(&self, panel: PanelName) {
@@ -134,15 +163,20 @@ impl Outbox {
 }
 
 impl EventSink for Outbox {
-    /// A changed panel is only noted here; the session tells of it when the turn ends.
+    /// A changed panel is only noted here; the session tells of it when the turn ends. A turn that was cut short has
+    /// nothing more to tell.
     fn emit(&self, event: SessionEvent) {
         if let SessionEvent::PanelChanged { panel } = event {
             self.0.stale.raise(panel);
             return;
         }
-        // Held while queueing, so that the history has the events in the order of the queue.
-        let mut history = lock(&self.0.history);
-        history.apply(&event);
+        let mut said = lock(&self.0.said);
+        let is_late = TURN.try_with(|turn| said.turn != Some(*turn)).unwrap_or(false);
+        if is_late {
+            tracing::debug!("dropped what a turn told after it was cut short");
+            return;
+        }
+        said.history.apply(&event);
         self.push(event);
     }
 }
@@ -158,7 +192,8 @@ struct Pump {
 
 impl Pump {
     async fn run(mut self, mut items: mpsc::UnboundedReceiver<Item>, outbox: std::sync::Weak<Inner>) {
-        let mut batch = Vec::with_capacity(BATCH);
+        // Made anew each time: what a long answer has needed is not held while the session is idle.
+        let mut batch = Vec::new();
         while items.recv_many(&mut batch, BATCH).await > 0 {
             let mut rest = VecDeque::from(std::mem::take(&mut batch));
             while !rest.is_empty() {
@@ -174,7 +209,6 @@ impl Pump {
                     let _ = done.send(());
                 }
             }
-            batch = Vec::from(rest);
         }
     }
 

@@ -54,7 +54,7 @@ impl TurnContext {
         let outcome = match ready {
             Ok(ready) => tokio::select! {
                 biased;
-                () = cancel.cancelled() => Err(ToolError::to_model("cancelled", "the user cancelled the turn")),
+                () = cancel.cancelled() => Err(ToolError::cancelled()),
                 outcome = self.authorise_and_run(&call, ready, cancel) => outcome,
             },
             Err(error) => Err(error),
@@ -95,6 +95,8 @@ impl TurnContext {
         let permit = self.authorise(call, origin, &*tool, &arguments).await?;
         let update = ToolCallUpdate { status: Some(ToolCallStatus::InProgress), ..ToolCallUpdate::of(call.clone()) };
         self.outbox.emit(SessionEvent::ToolCallUpdated(update));
+        // A tool may hold this thread: whoever shows the event must not have to wait for it here.
+        tokio::task::yield_now().await;
         tool.run(&permit, arguments, cancel.child_token()).await
     }
 

@@ -224,7 +224,7 @@ impl AuditSink for NoBook {
     fn record(&self, _: AuditEntry<'_>) {}
 }
 
-type Act = fn(Value) -> Result<ToolOutcome, ToolError>;
+type Act = Box<dyn Fn(Value) -> Result<ToolOutcome, ToolError> + Send + Sync>;
 
 /// A tool that writes the file `out`, after a preview, and answers what its function says.
 pub struct FakeTool {
@@ -239,23 +239,34 @@ pub struct FakeTool {
 struct Hang(Arc<Notify>, Option<Arc<Notify>>);
 
 impl FakeTool {
-    pub fn new(name: &str, writes: bool, act: Act) -> Arc<dyn Tool> {
-        Self::build(name, writes, act, None)
+    pub fn new(name: &str, writes: bool, act: fn(Value) -> Result<ToolOutcome, ToolError>) -> Arc<dyn Tool> {
+        Self::build(name, writes, Box::new(act), None)
     }
 
-    /// A tool that says that it started and then never ends.
+    /// A tool that only reads, with a state.
+    pub fn acting(
+        name: &str,
+        act: impl Fn(Value) -> Result<ToolOutcome, ToolError> + Send + Sync + 'static,
+    ) -> Arc<dyn Tool> {
+        Self::build(name, false, Box::new(act), None)
+    }
+
+    /// A tool that says that it started and then never ends, whatever it is told.
     pub fn hanging(name: &str, started: Arc<Notify>) -> Arc<dyn Tool> {
-        Self::build(name, false, |_| Ok(ToolOutcome::default()), Some(Hang(started, None)))
+        Self::build(name, false, Box::new(|_| Ok(ToolOutcome::default())), Some(Hang(started, None)))
     }
 
     /// A tool that says that it started and then waits for `go`.
     pub fn waiting(name: &str, started: Arc<Notify>, go: Arc<Notify>) -> Arc<dyn Tool> {
-        Self::build(name, false, |_| Ok(ToolOutcome::text("waited")), Some(Hang(started, Some(go))))
+        Self::build(name, false, Box::new(|_| Ok(ToolOutcome::text("waited"))), Some(Hang(started, Some(go))))
     }
 
     /// A tool of [`plugin`].
     pub fn of_plugin(name: &str) -> Arc<dyn Tool> {
-        Arc::new(Self { plugin: Some(plugin()), ..Self::make(name, false, |_| Ok(ToolOutcome::text("x")), None) })
+        Arc::new(Self {
+            plugin: Some(plugin()),
+            ..Self::make(name, false, Box::new(|_| Ok(ToolOutcome::text("x"))), None)
+        })
     }
 
     fn build(name: &str, writes: bool, act: Act, hang: Option<Hang>) -> Arc<dyn Tool> {

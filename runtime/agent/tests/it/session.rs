@@ -1,7 +1,8 @@
 //! Mailbox, cancellation, commands, loading.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use acp_runtime_agent::context::History;
 use acp_runtime_agent::event::SessionEvent;
@@ -78,6 +79,66 @@ async fn cancel_ends_a_hanging_tool_and_answers_the_calls_behind_it() {
     "]]
     .assert_eq(&script(&stage.screen.shown()));
     assert_eq!(stage.session.prompt(text("b")).await, Ok(StopReason::EndTurn));
+}
+
+/// The tool holds its thread, so that nothing of its turn can be dropped.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cancel_is_answered_in_time_whatever_the_tool_does() {
+    static STARTED: Notify = Notify::const_new();
+    let (go_on, blocked) = std::sync::mpsc::channel::<()>();
+    let blocked = Mutex::new(blocked);
+    let deaf = FakeTool::acting("deaf", move |_| {
+        STARTED.notify_one();
+        // Ends when the test is over.
+        let _ = blocked.lock().unwrap().recv();
+        Ok(ToolOutcome::text("late"))
+    });
+    let stage = Setting { tools: vec![deaf], ..Setting::default() }
+        .play(vec![vec![call("deaf", json!({})), call("deaf", json!({})), stop()], vec![say("fine"), stop()]]);
+    let prompt = stage.session.prompt(text("a"));
+    let waiting = stage.session.prompt(text("b"));
+    STARTED.notified().await;
+    let began = Instant::now();
+    prompt.withdraw();
+    stage.session.cancel();
+    assert_eq!((prompt.await, waiting.await), (Ok(StopReason::Cancelled), Ok(StopReason::Cancelled)));
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    let shown = script(&stage.screen.shown());
+    expect![[r"
+        msg-1 user: a
+        msg-2 call-1 deaf pending: deaf
+        msg-2 call-2 deaf pending: deaf
+        call-1 in progress
+        call-1 failed Error [cancelled]: the user cancelled the turn
+        call-2 failed Error [cancelled]: the user cancelled the turn
+        end: Cancelled
+    "]]
+    .assert_eq(&shown);
+
+    assert_eq!(stage.session.prompt(text("c")).await, Ok(StopReason::EndTurn));
+    go_on.send(()).unwrap();
+    // The tool is gone with its channel when the turn that was left alone has ended.
+    stage.session.close().await;
+    let told = script(&stage.screen.shown());
+    assert!(!told.contains("late") && told.matches("end: ").count() == 2, "{told}");
+    assert_eq!(told, script(&stage.store.kept()));
+}
+
+#[tokio::test]
+async fn a_cancel_that_comes_before_its_prompt_counts_for_it() {
+    let stage = Setting::default().play(vec![vec![say("1"), stop()], vec![say("2"), stop()]]);
+    stage.session.cancel();
+    stage.session.cancel();
+    assert_eq!(stage.session.prompt(text("a")).await, Ok(StopReason::Cancelled));
+    // One that comes right after the end belongs to what has ended.
+    stage.session.cancel();
+    assert_eq!(stage.session.prompt(text("b")).await, Ok(StopReason::EndTurn));
+
+    // Nor does it wait for a prompt for ever.
+    let stage = Setting::default().play(vec![vec![say("1"), stop()]]);
+    stage.session.cancel();
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    assert_eq!(stage.session.prompt(text("a")).await, Ok(StopReason::EndTurn));
 }
 
 #[tokio::test]

@@ -1,7 +1,5 @@
 //! `$/cancel_request` and `session/cancel`, and what is written at once with a `session/load`.
 
-use std::sync::atomic::Ordering;
-
 use serde_json::{Value, json};
 
 use super::client::Client;
@@ -62,7 +60,7 @@ async fn what_was_said_comes_before_the_answer_of_a_cancelled_prompt() {
 #[tokio::test]
 async fn every_request_can_be_cancelled() {
     let mut client = Client::with_session(json!({})).await;
-    client.factory.journal.1.0.store(true, Ordering::Relaxed);
+    client.factory.journal.1.0.send_replace(true);
     let requests = [client.ask("session/list", json!({})), load(&mut client)];
     // It waits for the load, and knows no session when that comes to nothing.
     let waiting = client.prompt("hi");
@@ -72,7 +70,7 @@ async fn every_request_can_be_cancelled() {
     }
     assert_eq!(client.response(waiting).await["error"]["code"], -32002);
 
-    client.factory.journal.1.0.store(false, Ordering::Relaxed);
+    client.factory.journal.1.0.send_replace(false);
     let id = load(&mut client);
     assert!(client.response(id).await["result"].is_object());
     let id = client.prompt("hi");
@@ -84,6 +82,7 @@ async fn what_is_written_with_a_load_waits_for_it() {
     let mut client = Client::with_session(json!({})).await;
     for _ in 0..20 {
         client.factory.script.turns.lock().unwrap().push_back(Turn::Hangs);
+        client.factory.journal.1.0.send_replace(true);
         let first = load(&mut client);
         let cancelled = client.prompt("one");
         client.notify("session/cancel", json!({ "sessionId": "s-1" }));
@@ -93,6 +92,9 @@ async fn what_is_written_with_a_load_waits_for_it() {
         let panels = client.ask("_aar/panel_list", json!({ "session_id": "s-1" }));
         let again = load(&mut client);
         let last = client.prompt("three");
+        // What is about no session does not wait, so all of that has arrived when it is answered.
+        client.call("authenticate", json!({ "methodId": "settings" })).await;
+        client.factory.journal.1.0.send_replace(false);
 
         assert!(client.response(first).await["result"].is_object());
         assert_eq!(stop_reason(&mut client, cancelled).await, "cancelled");

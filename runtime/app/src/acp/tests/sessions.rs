@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -30,6 +30,7 @@ use acp_runtime_agent::workspace::{Entry, Found, LineRange, Search, Workspace, W
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use serde_json::{Map, Value, json};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// How the model answers one request.
@@ -120,15 +121,18 @@ pub(super) fn end() -> ModelEvent {
 #[derive(Default)]
 pub(super) struct Journal(Mutex<Vec<(SessionRecord, Vec<SessionEvent>)>>, pub(super) Stuck);
 
-/// Lists and loads wait for ever while it is set.
-#[derive(Default)]
-pub(super) struct Stuck(pub(super) AtomicBool);
+/// Lists and loads wait while it is set.
+pub(super) struct Stuck(pub(super) watch::Sender<bool>);
+
+impl Default for Stuck {
+    fn default() -> Self {
+        Self(watch::Sender::new(false))
+    }
+}
 
 impl Stuck {
     async fn wait(&self) {
-        if self.0.load(Ordering::Relaxed) {
-            std::future::pending::<()>().await;
-        }
+        self.0.subscribe().wait_for(|stuck| !stuck).await.unwrap();
     }
 }
 
