@@ -143,6 +143,13 @@ impl EditorDouble {
         Turn { stop: String::new(), updates: self.updates(session).split_off(from) }
     }
 
+    /// Forks a session, whole where `aar` is null, else where it says; answers the new one's id.
+    pub async fn fork_session(&self, session: &str, aar: Value) -> String {
+        let params = json!({ "sessionId": session, "cwd": self.project, "_meta": { "aar": aar } });
+        let answer = self.call("session/fork", params).await;
+        answer["sessionId"].as_str().expect("a session has an id").to_owned()
+    }
+
     /// Changes a session's mode.
     pub async fn set_mode(&self, session: &str, mode: &str) {
         self.call("session/set_mode", json!({ "sessionId": session, "modeId": mode })).await;

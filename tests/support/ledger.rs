@@ -90,7 +90,6 @@ impl Ledger {
         if let Some(session) = &session {
             match method {
                 "session/load" => self.sessions.entry(session.clone()).or_default().begin_replay(),
-                "session/resume" => self.sessions.entry(session.clone()).or_default().open(),
                 "session/prompt" => self.sessions.entry(session.clone()).or_default().begin_prompt(),
                 _ => {}
             }
@@ -158,7 +157,7 @@ impl Ledger {
             self.judge_options(&result["configOptions"]);
         }
         let complaints = match (open.method.as_str(), &open.session) {
-            ("session/new", _) => {
+            ("session/new" | "session/fork", _) => {
                 let id = outcome.as_ref().ok().and_then(|result| result["sessionId"].as_str());
                 if let Some(id) = id {
                     self.sessions.entry(id.to_owned()).or_default().open();
@@ -166,6 +165,14 @@ impl Ledger {
                 Vec::new()
             }
             ("session/load", Some(session)) => self.rules(session).end_replay(outcome.is_ok()),
+            ("session/resume", Some(session)) if outcome.is_ok() => {
+                self.rules(session).open();
+                Vec::new()
+            }
+            ("session/close" | "session/delete", Some(session)) if outcome.is_ok() => {
+                self.rules(session).close();
+                Vec::new()
+            }
             ("session/prompt", Some(session)) => self.rules(session).end_prompt(),
             _ => Vec::new(),
         };

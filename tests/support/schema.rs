@@ -40,14 +40,12 @@ impl Schemas {
     pub fn vendored() -> &'static Self {
         static SCHEMAS: OnceLock<Schemas> = OnceLock::new();
         SCHEMAS.get_or_init(|| {
-            let mut validators = HashMap::new();
-            for text in [
-                include_str!("../schema/acp-v1.json"),
-                include_str!("../schema/aar-panels.json"),
-                include_str!("../schema/older-clients.json"),
-            ] {
-                let document = serde_json::from_str(text).expect("a vendored schema is JSON");
-                validators.extend(compile(&document));
+            let read = |text| serde_json::from_str(text).expect("a vendored schema is JSON");
+            let mut protocol = read(include_str!("../schema/acp-v1.json"));
+            extend(&mut protocol, &read(include_str!("../schema/acp-v1-fork.json")));
+            let mut validators = compile(&protocol);
+            for text in [include_str!("../schema/aar-panels.json"), include_str!("../schema/older-clients.json")] {
+                validators.extend(compile(&read(text)));
             }
             Self { validators }
         })
@@ -60,6 +58,20 @@ impl Schemas {
                 validator.iter_errors(payload).map(|error| format!("{}: {error}", error.instance_path())).collect()
             }
             None => vec![format!("no schema has a {shape:?} of `{method}` served by the {side:?}")],
+        }
+    }
+}
+
+/// Adds definitions; one that is there already gets the further properties.
+fn extend(document: &mut Value, more: &Value) {
+    for (name, definition) in more["$defs"].as_object().into_iter().flatten() {
+        let known = &mut document["$defs"][name];
+        if known.is_null() {
+            *known = definition.clone();
+            continue;
+        }
+        for (field, property) in definition["properties"].as_object().into_iter().flatten() {
+            known["properties"][field] = property.clone();
         }
     }
 }
@@ -163,8 +175,10 @@ mod tests {
         ] {
             assert_eq!(update(&good), 0, "{good}");
         }
-        let answer = json!({ "protocolVersion": 1, "agentCapabilities": { "_meta": { "aar": { "panels": 1 } } } });
+        let can = json!({ "sessionCapabilities": { "fork": {}, "close": {} }, "_meta": { "aar": { "panels": 1 } } });
+        let answer = json!({ "protocolVersion": 1, "agentCapabilities": can });
         assert_eq!(problems(Side::Agent, Shape::Response, "initialize", &answer), 0);
+        assert_eq!(problems(Side::Agent, Shape::Response, "session/fork", &json!({ "sessionId": "s" })), 0);
     }
 
     #[test]
@@ -184,6 +198,13 @@ mod tests {
             (Side::Agent, Shape::Request, "session/new", json!({ "cwd": 5, "mcpServers": [] })),
             (Side::Agent, Shape::Response, "session/new", json!({})),
             (Side::Agent, Shape::Response, "session/load", Value::Null),
+            (Side::Agent, Shape::Response, "session/fork", json!({})),
+            (
+                Side::Agent,
+                Shape::Response,
+                "initialize",
+                json!({ "protocolVersion": 1, "agentCapabilities": { "sessionCapabilities": { "archive": {} } } }),
+            ),
             (Side::Agent, Shape::Response, "initialize", json!({ "protocolVersion": 1, "aar": {} })),
             (Side::Agent, Shape::Response, "_aar/panel_list", json!({ "panels": [{ "name": "p" }] })),
             (Side::Client, Shape::Request, "fs/read_text_file", json!({ "path": "/p" })),

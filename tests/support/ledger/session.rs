@@ -35,6 +35,11 @@ impl SessionRules {
         self.opened = true;
     }
 
+    /// Nothing is told of it after that.
+    pub(super) fn close(&mut self) {
+        self.opened = false;
+    }
+
     pub(super) fn is_open(&self) -> bool {
         self.opened || self.replaying
     }
@@ -89,7 +94,7 @@ impl SessionRules {
         let kind = update["sessionUpdate"].as_str().unwrap_or_default();
         let mut complaints = Vec::new();
         if !self.is_open() {
-            complaints.push(format!("`{kind}` before the session was answered"));
+            complaints.push(format!("`{kind}` while the session was not open"));
         }
         let of_a_turn = matches!(
             kind,

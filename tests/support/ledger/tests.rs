@@ -61,6 +61,18 @@ fn end() -> (char, Value) {
     ('<', answer(3, json!({ "stopReason": "end_turn" })))
 }
 
+fn resume() -> Value {
+    request(8, "session/resume", json!({ "sessionId": "s", "cwd": "/" }))
+}
+
+fn close() -> Value {
+    request(8, "session/close", json!({ "sessionId": "s" }))
+}
+
+fn info() -> (char, Value) {
+    update(json!({ "sessionUpdate": "session_info_update", "title": "t" }))
+}
+
 fn permission(kinds: &[&str]) -> (char, Value) {
     let options: Vec<Value> = kinds
         .iter()
@@ -82,7 +94,10 @@ fn a_good_session_passes() {
         call("tool_call_update", "completed"),
         text("done"),
         end(),
-        update(json!({ "sessionUpdate": "session_info_update", "title": "t" })),
+        info(),
+        ('>', close()),
+        info(),
+        ('<', answer(8, json!({}))),
     ];
     assert_eq!(with(&json!({}), rest), Vec::<String>::new());
 }
@@ -115,7 +130,10 @@ fn each_rule_refuses() {
         ("clients get wrong", with(&none, vec![permission(&["allow_once", "allow_once", "reject_once"])])),
         ("clients get wrong", with(&none, vec![permission(&["allow_once"])])),
         ("clients get wrong", with(&none, vec![permission(&["reject_once", "allow_once"])])),
-        ("before the session was answered", play(&[text("early")])),
+        ("was not open", play(&[text("early")])),
+        ("was not open", play(&[('>', resume()), text("early")])),
+        ("outside of a turn", play(&[('>', resume()), text("replayed"), ('<', answer(8, json!({})))])),
+        ("was not open", with(&none, vec![end(), ('>', close()), ('<', answer(8, json!({}))), info()])),
         ("not JSON-RPC", with(&none, vec![('<', json!([1]))])),
         ("not JSON-RPC", with(&none, vec![('<', json!({ "jsonrpc": "2.0", "id": 3, "result": {}, "error": {} }))])),
         ("id null", with(&none, vec![('<', json!({ "jsonrpc": "2.0", "id": null, "result": {} }))])),
