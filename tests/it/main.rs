@@ -24,5 +24,7 @@ mod panels;
 mod process;
 mod session;
 mod session_files;
+mod session_forks;
 mod session_history;
+mod session_setup;
 mod wit;

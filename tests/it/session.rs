@@ -36,7 +36,9 @@ async fn hello_says_what_the_agent_can_do() {
         assert_eq!(hello["agentInfo"]["name"], "acp-runtime");
         let can = &hello["agentCapabilities"];
         assert_eq!(can["loadSession"], true);
-        assert!(can["sessionCapabilities"]["list"].is_object() && can["sessionCapabilities"]["close"].is_object());
+        for capability in ["list", "resume", "close", "delete", "fork", "additionalDirectories", "systemPrompt"] {
+            assert!(can["sessionCapabilities"][capability].is_object(), "{capability}");
+        }
         assert_eq!(can["_meta"]["aar"]["panels"], 1);
         assert_ne!(hello["authMethods"], json!([]), "a client wants a method that it can call");
         let method = json!({ "methodId": hello["authMethods"][0]["id"] });

@@ -1,4 +1,4 @@
-//! Sessions that outlive their process: list, load with a full replay, close.
+//! Sessions that outlive their process: list, load with a full replay, resume without, close, delete.
 
 use std::collections::HashSet;
 
@@ -166,4 +166,77 @@ async fn a_session_is_one_process_s_at_a_time() {
     assert_eq!(one.prompt(&session, "Once more").await.stop, "end_turn");
     one.close().await;
     assert!(runtime.home().join("sessions.db-owners").read_dir().unwrap().next().is_none(), "nothing is left behind");
+}
+
+#[tokio::test]
+async fn a_resumed_session_goes_on_without_a_replay() {
+    let runtime = work();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    editor.prompt(&session, "Read").await;
+    editor.close().await;
+
+    let editor = runtime.editor().await;
+    let answer = editor.call("session/resume", json!({ "sessionId": session, "cwd": runtime.project() })).await;
+    assert_eq!(answer["modes"]["currentModeId"], "review");
+    let turn = editor.prompt(&session, "Once more").await;
+    let replayed = editor.updates(&session).iter().any(|update| update["sessionUpdate"] == "user_message_chunk");
+    assert!(!replayed, "a resumed session tells nothing of what was");
+    assert_eq!(turn.call().id, "call-2", "it counts on from what was");
+    assert_eq!(editor.load_session(&session).await.said("user_message_chunk"), "ReadOnce more");
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a_deleted_session_is_gone_for_good() {
+    let runtime = work();
+    let editor = runtime.editor().await;
+    let (gone, stays) = (editor.new_session().await, editor.new_session().await);
+    editor.prompt(&gone, "Read").await;
+    editor.prompt(&stays, "Read").await;
+    let running = editor.begin_prompt(&gone, "Once more");
+    editor.call("session/delete", json!({ "sessionId": gone })).await;
+    let stopped = editor.turn(running).await;
+    assert!(stopped.is_ok() || stopped.as_ref().is_err_and(|error| error.code == -32002), "{stopped:?}");
+    for method in ["session/prompt", "session/close"] {
+        let params = json!({ "sessionId": gone, "prompt": [{ "type": "text", "text": "hi" }] });
+        assert_eq!(editor.request(method, params).await.unwrap_err().code, -32002, "{method}");
+    }
+    for unknown in [gone.as_str(), "no-such"] {
+        editor.call("session/delete", json!({ "sessionId": unknown })).await;
+    }
+    editor.close().await;
+
+    let editor = runtime.editor().await;
+    for method in ["session/load", "session/resume", "session/fork"] {
+        let params = json!({ "sessionId": gone, "cwd": runtime.project(), "mcpServers": [] });
+        assert_eq!(editor.request(method, params).await.unwrap_err().code, -32002, "{method}");
+    }
+    let list = editor.call("session/list", json!({})).await;
+    assert_eq!(list["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(list["sessions"][0]["sessionId"], json!(stays));
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn the_client_is_told_the_title_once_and_the_time_after_every_turn() {
+    let runtime = work();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let infos = |turn: &acp_runtime_tests::Turn, field: &str| -> Vec<String> {
+        turn.of("session_info_update").filter_map(|info| Some(info[field].as_str()?.to_owned())).collect()
+    };
+    let first = editor.prompt(&session, "Read the file.\nPlease.").await;
+    assert_eq!((infos(&first, "title"), infos(&first, "updatedAt").len()), (vec!["Read the file.".to_owned()], 1));
+    let second = editor.prompt(&session, "Again").await;
+    assert_eq!((infos(&second, "title").len(), infos(&second, "updatedAt").len()), (0, 1));
+    assert!(infos(&first, "updatedAt") < infos(&second, "updatedAt"));
+    editor.close().await;
+
+    let editor = runtime.editor().await;
+    let list = editor.call("session/list", json!({})).await;
+    let replay = editor.load_session(&session).await;
+    assert_eq!(infos(&replay, "title"), ["Read the file."]);
+    assert_eq!(infos(&replay, "updatedAt"), [list["sessions"][0]["updatedAt"].as_str().unwrap()]);
+    editor.close().await;
 }

@@ -7,6 +7,7 @@
 mod actor;
 mod commands;
 mod directory;
+mod fork;
 mod ordered;
 mod outbox;
 mod prompt;
@@ -19,7 +20,7 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::capability::{PanelName, Roots};
+use crate::capability::{PanelName, RootId, Roots};
 use crate::command::CommandCatalog;
 use crate::elicit::Elicitor;
 use crate::event::{EventSink as _, SessionEvent};
@@ -27,13 +28,14 @@ use crate::gate::Approver;
 use crate::options::{Choices, ConfigOption, OptionError, OptionValue, Options};
 use crate::panel::{PanelBoard, PanelError, PanelInfo, PanelReply, PanelView};
 use crate::policy::Mode;
-use crate::store::{Claim, SessionStore, StoreError};
-use crate::transcript::{Part, SessionId};
+use crate::store::{Claim, KeptSession, SessionSetup, SessionStore, StoreError};
+use crate::transcript::{MessageId, Part, SessionId};
 use crate::turn::TurnContext;
 use crate::workspace::Workspace;
 
 pub use commands::command_catalog;
 pub use directory::Sessions;
+pub use fork::{Fork, ForkPoint, ForkSide, forked};
 pub use ordered::{OrderedApprover, OrderedElicitor};
 pub use outbox::{Audience, Outbox};
 pub use prompt::{Prompt, PromptError};
@@ -52,13 +54,11 @@ pub trait Face: Send + Sync {
     fn audience(&self, session: &SessionId) -> Arc<dyn Audience>;
 }
 
-/// What a client says when it opens a session.
+/// A client's wish to open a session.
 #[derive(Clone)]
 pub struct SessionRequest {
-    /// Absolute.
-    pub cwd: String,
-    /// Further roots, absolute.
-    pub additional: Vec<String>,
+    /// What it says of the session. Without instructions for the model, those that are kept with the session hold.
+    pub setup: SessionSetup,
     /// The client.
     pub face: Arc<dyn Face>,
 }
@@ -69,9 +69,19 @@ pub enum OpenError {
     /// No session of that id is kept.
     #[error("unknown session `{0}`")]
     Unknown(SessionId),
+    /// A kept session has no such message.
+    #[error("session `{session}` has no message `{message}`")]
+    NoMessage {
+        /// The session.
+        session: SessionId,
+        /// The message that is not there.
+        message: MessageId,
+    },
     /// A root that is not an absolute path of a folder that can be opened.
     #[error("`{path}` cannot be opened as a folder of the session: {reason}")]
     Folder {
+        /// Which of them.
+        root: RootId,
         /// As the client wrote it.
         path: String,
         /// Why.
@@ -94,12 +104,16 @@ pub enum OpenError {
 pub trait SessionFactory: Send + Sync {
     /// A new session.
     fn create(&self, request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>>;
-    /// A kept session, with all its events for the client.
+    /// Whether a session could be opened like that now, without opening one.
+    fn check(&self, setup: &SessionSetup) -> Result<(), OpenError>;
+    /// A kept session, with all its events for the client. What was kept of it changes only if it could be opened.
     fn load(
         &self,
         id: SessionId,
         request: SessionRequest,
-    ) -> BoxFuture<'_, Result<(SessionHandle, Vec<SessionEvent>), OpenError>>;
+    ) -> BoxFuture<'_, Result<(SessionHandle, KeptSession), OpenError>>;
+    /// A new session that goes on from a kept one.
+    fn fork(&self, fork: Fork, request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>>;
     /// Where sessions are kept.
     fn store(&self) -> Arc<dyn SessionStore>;
 }

@@ -6,17 +6,26 @@ use std::time::SystemTime;
 use futures::future::BoxFuture;
 
 use crate::event::SessionEvent;
-use crate::transcript::SessionId;
+use crate::transcript::{SessionId, SystemPrompt};
+
+/// What a client says of a session when it opens it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionSetup {
+    /// The client's `cwd`, absolute, in the client's spelling.
+    pub cwd: String,
+    /// Further roots, likewise.
+    pub additional: Vec<String>,
+    /// Its own instructions for the model, if it has any.
+    pub system_prompt: Option<SystemPrompt>,
+}
 
 /// What is known of a session apart from its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRecord {
     /// Its id.
     pub id: SessionId,
-    /// The client's `cwd`, absolute, in the client's spelling.
-    pub cwd: String,
-    /// Further roots, likewise.
-    pub additional: Vec<String>,
+    /// What it was opened with last.
+    pub setup: SessionSetup,
     /// From the last [`SessionEvent::Title`].
     pub title: Option<String>,
     /// When its last event was kept.
@@ -128,8 +137,20 @@ pub trait SessionStore: Send + Sync {
     /// works on it. An unknown session can be claimed, which is of no consequence.
     fn claim(&self, session: &SessionId) -> BoxFuture<'_, Result<Claim, StoreError>>;
 
+    /// Keeps what a session is opened with from now on. Does nothing where it is not known.
+    fn set_up(&self, session: &SessionId, setup: SessionSetup) -> BoxFuture<'_, Result<(), StoreError>>;
+
     /// Keeps events, all or none, and returns once a crash of the process cannot lose them.
     fn append(&self, session: &SessionId, events: Arc<[SessionEvent]>) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Keeps a new session that begins with `events`, all or nothing, and makes this process the one that works on it.
+    /// What plugins keep for `source` is kept for it too.
+    fn fork(
+        &self,
+        source: &SessionId,
+        record: SessionRecord,
+        events: Arc<[SessionEvent]>,
+    ) -> BoxFuture<'_, Result<Claim, StoreError>>;
 
     /// A session and all its events in order; none where it is not known.
     fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<Option<KeptSession>, StoreError>>;

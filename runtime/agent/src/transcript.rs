@@ -241,6 +241,25 @@ pub enum PlanStatus {
     Completed,
 }
 
+/// A client's own instructions for the model of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemPrompt {
+    /// What becomes of the runtime's instructions.
+    pub mode: SystemPromptMode,
+    /// The instructions.
+    pub text: String,
+}
+
+/// What becomes of the runtime's own instructions where the client has some.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SystemPromptMode {
+    /// They stay, and the client's follow.
+    Append,
+    /// The client's take their place. What is told of folders and mode stays.
+    Override,
+}
+
 /// Why a turn ended well. A turn that failed has an error instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -20,7 +20,7 @@ use crate::options::Options;
 use crate::session::Outbox;
 use crate::store::StoreError;
 use crate::tool::{ToolCatalog, ToolError};
-use crate::transcript::{MessageId, StopReason, ToolCall, ToolOutcome};
+use crate::transcript::{MessageId, StopReason, SystemPrompt, ToolCall, ToolOutcome};
 
 use call::Announced;
 
@@ -63,6 +63,8 @@ pub struct TurnContext {
     pub gate: Arc<Gate>,
     /// The session's folders.
     pub roots: Roots,
+    /// The client's own instructions for the model.
+    pub system_prompt: Option<SystemPrompt>,
     /// How far a turn may go.
     pub limits: TurnLimits,
     /// Takes the events.
@@ -112,7 +114,7 @@ impl TurnContext {
         cancel: &CancellationToken,
     ) -> Result<Option<(StopReason, Vec<(String, Value)>)>, TurnError> {
         let request = ModelRequest {
-            system: context::system_prompt(&self.roots, self.options.mode()),
+            system: context::system_prompt(&self.roots, self.options.mode(), self.system_prompt.as_ref()),
             messages: self.outbox.messages(),
             tools: self.tools.specs(),
             effort,

@@ -10,20 +10,21 @@ mod storage;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use acp_runtime_agent::capability::RootId;
 use acp_runtime_agent::command::CommandCatalog;
 use acp_runtime_agent::context::History;
 use acp_runtime_agent::event::{EventSink as _, SessionEvent};
 use acp_runtime_agent::gate::Gate;
 use acp_runtime_agent::options::{Choices, Options, PluginChoice};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
-use acp_runtime_agent::policy::Leeway;
+use acp_runtime_agent::policy::{Leeway, Mode};
 use acp_runtime_agent::session::{
-    OpenError, OrderedApprover, OrderedElicitor, Outbox, SessionFactory, SessionHandle, SessionParts, SessionRequest,
-    command_catalog,
+    Fork, OpenError, OrderedApprover, OrderedElicitor, Outbox, SessionFactory, SessionHandle, SessionParts,
+    SessionRequest, command_catalog, forked,
 };
-use acp_runtime_agent::store::{SessionRecord, SessionStore};
+use acp_runtime_agent::store::{KeptSession, SessionRecord, SessionSetup, SessionStore};
 use acp_runtime_agent::tool::ToolCatalog;
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::turn::TurnContext;
@@ -138,12 +139,21 @@ impl Runtime {
         }
     }
 
-    fn open(&self, id: SessionId, request: SessionRequest, history: History) -> Result<SessionParts, OpenError> {
-        let cwd = PathBuf::from(&request.cwd);
-        let folders = self.open_folders(&request)?;
-        let settings = self.settings_in(&cwd)?;
+    /// What a session is made of that goes on from `history`. `choices` are those of the session that it is forked
+    /// from.
+    fn open(
+        &self,
+        id: SessionId,
+        request: SessionRequest,
+        history: History,
+        choices: Option<Choices>,
+    ) -> Result<SessionParts, OpenError> {
+        let SessionRequest { setup, face } = request;
+        let folders = self.open_folders(&setup)?;
+        let settings = self.settings_in(Path::new(&setup.cwd))?;
         let policy = Arc::new(settings.policy());
-        let disk = DiskWorkspace::open(&self.folders, &folders, settings.files.denied().into()).map_err(folder)?;
+        let disk = DiskWorkspace::open(&self.folders, &folders, settings.files.denied().into())
+            .map_err(|error| folder(RootId(0), &error))?;
         let roots = disk.roots().clone();
         let held = roots
             .iter()
@@ -153,8 +163,8 @@ impl Runtime {
         let stale = StalePanels::default();
         let plugins = self.shelf.enabled(&settings.plugins.disabled);
         let kept = history.mode();
-        let options = Arc::new(self.options(&settings, &plugins, kept.map(Leeway::from))?);
-        let face = &request.face;
+        let choices = choices.unwrap_or_else(|| first_choices(settings.mode, kept));
+        let options = Arc::new(self.options(choices, &plugins)?);
         let outbox = Outbox::new(id.clone(), history, stale.clone(), Arc::new(self.store.clone()), face.audience(&id));
         let approver = Arc::new(OrderedApprover::new(outbox.clone(), face.approver(&id)));
         let book = Arc::new(Book::new(&plugins, Answers::new(self.store.clone(), roots.clone())));
@@ -184,28 +194,19 @@ impl Runtime {
         if kept.is_some_and(|kept| kept != options.mode()) {
             outbox.emit(SessionEvent::ModeChanged { mode: options.mode() });
         }
-        let turns = TurnContext { options, tools, gate, roots, limits: settings.limits.turn(), outbox };
+        let (system_prompt, limits) = (setup.system_prompt, settings.limits.turn());
+        let turns = TurnContext { options, tools, gate, roots, system_prompt, limits, outbox };
         let on_busy = settings.prompt.on_busy();
         let panels = Arc::new(panels);
         Ok(SessionParts { id, turns, commands, panels, on_busy })
     }
 
-    /// The options of a session as it begins. What a person has narrowed in it holds again when it is loaded; what they
-    /// have widened ended with the process.
-    fn options(
-        &self,
-        settings: &Settings,
-        plugins: &[KnownPlugin],
-        kept: Option<Leeway>,
-    ) -> Result<Options, OpenError> {
-        let configured = Leeway::from(settings.mode);
-        let leeway = kept.map_or(configured, |kept| configured.narrowed_to(kept));
+    fn options(&self, choices: Choices, plugins: &[KnownPlugin]) -> Result<Options, OpenError> {
         let plugins = plugins.iter().map(|known| known.plugin.manifest()).map(|manifest| PluginChoice {
             id: manifest.id.clone(),
             title: manifest.about.title.clone(),
             description: manifest.about.description.clone(),
         });
-        let choices = Choices { leeway, ..Choices::default() };
         Options::new(choices, self.models.clone(), plugins.collect()).map_err(|error| OpenError::Setup {
             message: error.to_string(),
             hint: "correct `model` in the configuration: `acp-runtime config check`".to_owned(),
@@ -213,9 +214,17 @@ impl Runtime {
     }
 
     /// All folders that the session is about; the first is its `cwd`.
-    fn open_folders(&self, request: &SessionRequest) -> Result<Vec<PathBuf>, OpenError> {
-        let paths = std::iter::once(&request.cwd).chain(&request.additional).map(PathBuf::from);
-        paths.map(|path| self.folders.open(&path).map(|_| path).map_err(folder)).collect()
+    fn open_folders(&self, setup: &SessionSetup) -> Result<Vec<PathBuf>, OpenError> {
+        let paths = std::iter::once(&setup.cwd).chain(&setup.additional).map(PathBuf::from);
+        let open = |(id, path): (u16, PathBuf)| match self.folders.open(&path) {
+            Ok(_) => Ok(path),
+            Err(error) => Err(folder(RootId(id), &error)),
+        };
+        (0..).zip(paths).map(open).collect()
+    }
+
+    async fn kept(&self, id: &SessionId) -> Result<KeptSession, OpenError> {
+        self.store.load(id).await?.ok_or_else(|| OpenError::Unknown(id.clone()))
     }
 
     fn settings_in(&self, cwd: &Path) -> Result<Settings, OpenError> {
@@ -233,37 +242,57 @@ impl Runtime {
 impl SessionFactory for Runtime {
     fn create(&self, request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>> {
         async move {
-            let id = SessionId::new(uuid::Uuid::now_v7().simple().to_string());
-            let record = SessionRecord {
-                id: id.clone(),
-                cwd: request.cwd.clone(),
-                additional: request.additional.clone(),
-                title: None,
-                updated: std::time::SystemTime::now(),
-            };
-            let parts = self.open(id, request, History::default())?;
+            let record = new_record(request.setup.clone());
+            let parts = self.open(record.id.clone(), request, History::default(), None)?;
             let claim = self.store.create(record).await?;
             Ok(SessionHandle::spawn(parts, claim))
         }
         .boxed()
     }
 
+    fn check(&self, setup: &SessionSetup) -> Result<(), OpenError> {
+        self.open_folders(setup)?;
+        self.settings_in(Path::new(&setup.cwd)).map(|_| ())
+    }
+
     fn load(
         &self,
         id: SessionId,
-        request: SessionRequest,
-    ) -> BoxFuture<'_, Result<(SessionHandle, Vec<SessionEvent>), OpenError>> {
+        mut request: SessionRequest,
+    ) -> BoxFuture<'_, Result<(SessionHandle, KeptSession), OpenError>> {
         async move {
             let claim = self.store.claim(&id).await?;
-            let Some((_, mut events)) = self.store.load(&id).await? else { return Err(OpenError::Unknown(id)) };
+            let (mut record, mut events) = self.kept(&id).await?;
             let mut history = History::of(&events);
             let repair = history.repair();
+            repair.iter().for_each(|event| history.apply(event));
+            keep_instructions(&mut request.setup, &record.setup);
+            let setup = request.setup.clone();
+            let parts = self.open(id.clone(), request, history, None)?;
             if !repair.is_empty() {
-                repair.iter().for_each(|event| history.apply(event));
                 self.store.append(&id, repair.clone().into()).await?;
                 events.extend(repair);
             }
-            Ok((SessionHandle::spawn(self.open(id, request, history)?, claim), events))
+            if setup != record.setup {
+                self.store.set_up(&id, setup.clone()).await?;
+                record.setup = setup;
+            }
+            Ok((SessionHandle::spawn(parts, claim), (record, events)))
+        }
+        .boxed()
+    }
+
+    fn fork(&self, fork: Fork, mut request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>> {
+        async move {
+            let Fork { source, point, choices } = fork;
+            let (kept, events) = self.kept(&source).await?;
+            let no_message = |message| OpenError::NoMessage { session: source.clone(), message };
+            let events = forked(events, point).map_err(no_message)?;
+            keep_instructions(&mut request.setup, &kept.setup);
+            let record = new_record(request.setup.clone());
+            let parts = self.open(record.id.clone(), request, History::of(&events), choices)?;
+            let claim = self.store.fork(&source, record, events.into()).await?;
+            Ok(SessionHandle::spawn(parts, claim))
         }
         .boxed()
     }
@@ -271,6 +300,26 @@ impl SessionFactory for Runtime {
     fn store(&self) -> Arc<dyn SessionStore> {
         Arc::new(self.store.clone())
     }
+}
+
+fn new_record(setup: SessionSetup) -> SessionRecord {
+    let id = SessionId::new(uuid::Uuid::now_v7().simple().to_string());
+    SessionRecord { id, setup, title: None, updated: SystemTime::now() }
+}
+
+/// A client that says nothing of instructions leaves those that are kept.
+fn keep_instructions(setup: &mut SessionSetup, kept: &SessionSetup) {
+    if setup.system_prompt.is_none() {
+        setup.system_prompt.clone_from(&kept.system_prompt);
+    }
+}
+
+/// What holds when a session begins. What a person has narrowed in it holds again when it is loaded; what they have
+/// widened ended with the process.
+fn first_choices(configured: Mode, kept: Option<Mode>) -> Choices {
+    let configured = Leeway::from(configured);
+    let leeway = kept.map_or(configured, |kept| configured.narrowed_to(kept.into()));
+    Choices { leeway, ..Choices::default() }
 }
 
 /// What plugins offer, put beside what every session has. What cannot be added is left out and logged: nothing is ever
@@ -296,15 +345,15 @@ fn add<E: std::fmt::Display>(added: Result<(), E>) {
     }
 }
 
-fn folder(error: RootError) -> OpenError {
-    let path = match &error {
+fn folder(root: RootId, error: &RootError) -> OpenError {
+    let path = match error {
         RootError::Relative(path)
         | RootError::NotFound(path)
         | RootError::NotAFolder(path)
         | RootError::MadeUp(path) => path,
         RootError::System { path, .. } => path,
     };
-    OpenError::Folder { path: path.clone(), reason: error.to_string() }
+    OpenError::Folder { root, path: path.clone(), reason: error.to_string() }
 }
 
 fn broken(error: impl std::fmt::Display) -> SetupError {

@@ -19,7 +19,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use acp_runtime_agent::event::SessionEvent;
-use acp_runtime_agent::store::{Claim, KeptSession, ListQuery, SessionPage, SessionRecord, SessionStore, StoreError};
+use acp_runtime_agent::store::{
+    Claim, KeptSession, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
+};
 use acp_runtime_agent::transcript::SessionId;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -147,6 +149,14 @@ impl SessionStore for SqliteStore {
         async move { claimed.await.map(|()| claim) }.boxed()
     }
 
+    fn set_up(&self, session: &SessionId, setup: SessionSetup) -> BoxFuture<'_, Result<(), StoreError>> {
+        if let Some(new) = self.0.created().get_mut(session) {
+            new.setup = setup.clone();
+        }
+        let session = session.clone();
+        self.0.writer.submit(move |db| journal::set_up(db, &session, &setup)).boxed()
+    }
+
     fn append(&self, session: &SessionId, events: Arc<[SessionEvent]>) -> BoxFuture<'_, Result<(), StoreError>> {
         if events.is_empty() {
             return futures::future::ready(Ok(())).boxed();
@@ -169,6 +179,18 @@ impl SessionStore for SqliteStore {
             Ok(())
         }
         .boxed()
+    }
+
+    fn fork(
+        &self,
+        source: &SessionId,
+        record: SessionRecord,
+        events: Arc<[SessionEvent]>,
+    ) -> BoxFuture<'_, Result<Claim, StoreError>> {
+        let (source, id, owner) = (source.clone(), record.id.clone(), self.0.owner.clone());
+        let submit = || self.0.writer.submit(move |db| journal::fork(db, &owner, &source, &record, &events));
+        let (claim, kept) = self.claiming(&id, submit);
+        async move { kept.await.map(|()| claim) }.boxed()
     }
 
     fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<Option<KeptSession>, StoreError>> {

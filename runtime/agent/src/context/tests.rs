@@ -117,3 +117,14 @@ fn a_second_result_of_one_call_is_ignored() {
     ]);
     assert!(!told(&history).contains("again") && !told(&history).contains("unknown"));
 }
+
+#[test]
+fn a_client_s_instructions_follow_the_runtime_s_or_take_their_place() {
+    let roots = Roots::new([("/p".into(), "/p".into()), ("/q".into(), "/q".into())]);
+    let prompt = |mode, text: &str| system_prompt(&roots, Mode::Plan, Some(&SystemPrompt { mode, text: text.into() }));
+    let place = "Folders:\n- /p\n- /q\n\nMode: Plan (Changes nothing, runs nothing and stays off the network).";
+    let own = system_prompt(&roots, Mode::Plan, None);
+    assert_eq!(*own, format!("{INSTRUCTIONS}\n\n{place}"));
+    assert_eq!(*prompt(SystemPromptMode::Append, "Be kind."), format!("{own}\n\nBe kind."));
+    assert_eq!(*prompt(SystemPromptMode::Override, "Be kind."), format!("Be kind.\n\n{place}"));
+}

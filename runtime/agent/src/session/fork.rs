@@ -7,7 +7,19 @@ use std::collections::HashSet;
 
 use crate::context::History;
 use crate::event::{SessionEvent, TurnEnd};
-use crate::transcript::{MessageId, StopReason, ToolCallId};
+use crate::options::Choices;
+use crate::transcript::{MessageId, SessionId, StopReason, ToolCallId};
+
+/// How a new session goes on from another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fork {
+    /// The other one.
+    pub source: SessionId,
+    /// From where; none for its end.
+    pub point: Option<ForkPoint>,
+    /// What is chosen in the other one, where it is open.
+    pub choices: Option<Choices>,
+}
 
 /// A place between the messages of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +42,7 @@ pub enum ForkSide {
 
 /// The events that a fork of `events` begins with: all of them, or those up to `point`. What was not done there is
 /// closed, so that the conversation can go on. Fails with the message of `point` where there is none of that id.
-pub fn fork(mut events: Vec<SessionEvent>, point: Option<ForkPoint>) -> Result<Vec<SessionEvent>, MessageId> {
+pub fn forked(mut events: Vec<SessionEvent>, point: Option<ForkPoint>) -> Result<Vec<SessionEvent>, MessageId> {
     const WHY: &str = "interrupted: the session was forked before this was done";
     if let Some(ForkPoint { message: wanted, side }) = point {
         let end = match side {
@@ -39,7 +51,7 @@ pub fn fork(mut events: Vec<SessionEvent>, point: Option<ForkPoint>) -> Result<V
         };
         events.truncate(end.ok_or(wanted)?);
     }
-    let open = History::of(&events).close(WHY, &TurnEnd::Stopped(StopReason::EndTurn));
+    let open = History::of(&events).cut_short(WHY, TurnEnd::Stopped(StopReason::EndTurn));
     events.extend(open);
     Ok(events)
 }
@@ -58,6 +70,8 @@ fn message(event: &SessionEvent) -> Option<&MessageId> {
         | SessionEvent::ModeChanged { .. }
         | SessionEvent::CommandsChanged { .. }
         | SessionEvent::PanelChanged { .. }
+        | SessionEvent::OptionsChanged { .. }
+        | SessionEvent::Notice(_)
         | SessionEvent::TurnEnded { .. } => None,
     }
 }
@@ -159,22 +173,22 @@ mod tests {
             ("msg-5", After, 14, false),
         ] {
             let point = ForkPoint { message: MessageId::new(at), side };
-            let forked = fork(events(), Some(point)).unwrap();
+            let forked = forked(events(), Some(point)).unwrap();
             let mut expected = events()[..kept].to_vec();
             expected.extend(closed.then(ended));
             assert_eq!(forked, expected, "{at} {side:?}");
         }
-        assert_eq!(fork(events(), None).unwrap(), events());
+        assert_eq!(forked(events(), None).unwrap(), events());
         for side in [Before, After] {
             let nowhere = MessageId::new("msg-9");
-            assert_eq!(fork(events(), Some(ForkPoint { message: nowhere.clone(), side })), Err(nowhere));
+            assert_eq!(forked(events(), Some(ForkPoint { message: nowhere.clone(), side })), Err(nowhere));
         }
     }
 
     #[test]
     fn a_fork_of_what_runs_closes_its_calls() {
         let running = events()[..7].to_vec();
-        let forked = fork(running, None).unwrap();
+        let forked = forked(running, None).unwrap();
         let SessionEvent::ToolCallUpdated(update) = &forked[7] else { panic!("{forked:?}") };
         assert_eq!((update.id.as_str(), update.status), ("call-2", Some(ToolCallStatus::Failed)));
         assert!(update.for_model.as_ref().unwrap().contains("forked"));

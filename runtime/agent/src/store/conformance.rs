@@ -8,13 +8,13 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
-use super::{ListQuery, SessionRecord, SessionStore, StoreError};
+use super::{ListQuery, SessionRecord, SessionSetup, SessionStore, StoreError};
 use crate::event::{SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
 use crate::model::ToolKind;
 use crate::policy::Mode;
 use crate::transcript::{
-    Location, MessageId, Part, PlanEntry, PlanPriority, PlanStatus, SessionId, StopReason, ToolCall, ToolCallId,
-    ToolContent, Usage,
+    Location, MessageId, Part, PlanEntry, PlanPriority, PlanStatus, SessionId, StopReason, SystemPrompt,
+    SystemPromptMode, ToolCall, ToolCallId, ToolContent, Usage,
 };
 
 /// Runs every rule; `fresh` makes an empty store.
@@ -24,10 +24,12 @@ pub async fn check<S: SessionStore>(fresh: impl Fn() -> S) {
     what_was_never_created_is_not_known(&fresh()).await;
     a_created_session_is_known_but_not_listed(&fresh()).await;
     appending_nothing_changes_nothing(&fresh()).await;
+    what_it_is_opened_with_is_kept(&fresh()).await;
     the_last_title_is_the_session_s(&fresh()).await;
     sessions_do_not_mix(&fresh()).await;
     appends_in_flight_keep_their_order(&fresh()).await;
     a_deleted_session_stays_away(&fresh()).await;
+    a_fork_is_a_session_of_its_own(&fresh()).await;
     one_process_may_claim_a_session_often(&fresh()).await;
     the_list_is_newest_first(&fresh()).await;
     the_list_keeps_to_a_folder(&fresh()).await;
@@ -39,8 +41,11 @@ pub async fn check<S: SessionStore>(fresh: impl Fn() -> S) {
 pub fn record(id: &str, cwd: &str) -> SessionRecord {
     SessionRecord {
         id: SessionId::new(id),
-        cwd: cwd.to_owned(),
-        additional: vec!["/more".to_owned(), "/päth with \"quotes\"".to_owned()],
+        setup: SessionSetup {
+            cwd: cwd.to_owned(),
+            additional: vec!["/more".to_owned(), "/päth with \"quotes\"".to_owned()],
+            system_prompt: None,
+        },
         title: None,
         updated: SystemTime::now(),
     }
@@ -82,7 +87,7 @@ async fn events_come_back_in_order(store: &impl SessionStore) {
     }
     let (known, loaded) = load(store, "s").await.unwrap();
     assert_eq!(loaded, events, "events come back as they were, in order");
-    assert_eq!((&known.id, &known.cwd, &known.additional), (&made.id, &made.cwd, &made.additional));
+    assert_eq!((&known.id, &known.setup), (&made.id, &made.setup));
     assert!(known.updated + Duration::from_millis(1) >= begun, "the time of the last event is kept");
 }
 
@@ -155,7 +160,7 @@ async fn a_created_session_is_known_but_not_listed(store: &impl SessionStore) {
     let made = record("s", "/project");
     create(store, made.clone()).await;
     let (known, events) = load(store, "s").await.unwrap();
-    assert_eq!((known.id, known.cwd, events), (made.id, made.cwd, vec![]));
+    assert_eq!((known.id, known.setup, events), (made.id, made.setup, vec![]));
     assert_eq!(listed(store, first(10)).await.0, Vec::<String>::new(), "a session without events is not listed");
     append(store, "s", &[text("m", "x")]).await;
     assert_eq!(listed(store, first(10)).await.0, ["s"]);
@@ -165,6 +170,34 @@ async fn appending_nothing_changes_nothing(store: &impl SessionStore) {
     create(store, record("s", "/project")).await;
     append(store, "s", &[]).await;
     assert_eq!(listed(store, first(10)).await.0, Vec::<String>::new());
+}
+
+async fn what_it_is_opened_with_is_kept(store: &impl SessionStore) {
+    let id = SessionId::new("s");
+    let prompt = |mode| Some(SystemPrompt { mode, text: "Be \"kind\".\n".to_owned() });
+    let setup = |cwd: &str, system_prompt| SessionSetup { cwd: cwd.to_owned(), additional: Vec::new(), system_prompt };
+    let mut made = record("s", "/one");
+    made.setup.system_prompt = prompt(SystemPromptMode::Append);
+    create(store, made.clone()).await;
+    assert_eq!(load(store, "s").await.unwrap().0.setup, made.setup);
+    let second = setup("/two", prompt(SystemPromptMode::Override));
+    store.set_up(&id, second.clone()).await.unwrap();
+    assert_eq!(load(store, "s").await.unwrap().0.setup, second, "before the first event");
+
+    append(store, "s", &[text("m", "x")]).await;
+    let before = load(store, "s").await.unwrap();
+    assert_eq!(before.0.setup, second);
+    let third = setup("/three", None);
+    store.set_up(&id, third.clone()).await.unwrap();
+    let (known, events) = load(store, "s").await.unwrap();
+    assert_eq!(known, SessionRecord { setup: third, ..before.0 }, "opening a session is no activity in it");
+    assert_eq!(events, before.1);
+    let within = |cwd: &str| ListQuery { cwd: Some(cwd.to_owned()), ..first(1) };
+    assert_eq!(listed(store, within("/two")).await.0, Vec::<String>::new());
+    assert_eq!(listed(store, within("/three")).await.0, ["s"]);
+
+    store.set_up(&SessionId::new("nobody"), setup("/", None)).await.unwrap();
+    assert_eq!(load(store, "nobody").await, None, "what is not known does not become known");
 }
 
 async fn the_last_title_is_the_session_s(store: &impl SessionStore) {
@@ -228,6 +261,27 @@ async fn one_process_may_claim_a_session_often(store: &impl SessionStore) {
     drop(again);
     drop(store.claim(&SessionId::new("nobody")).await.unwrap());
     assert_eq!(load(store, "nobody").await, None, "claiming makes no session");
+}
+
+async fn a_fork_is_a_session_of_its_own(store: &impl SessionStore) {
+    let source = SessionId::new("s");
+    create(store, record("s", "/project")).await;
+    let events = [text("m1", "one"), SessionEvent::Title { title: "T".to_owned() }, text("m2", "two")];
+    append(store, "s", &events).await;
+    let claim = store.fork(&source, record("fork", "/other"), events[..2].into()).await.unwrap();
+    let (known, kept) = load(store, "fork").await.unwrap();
+    assert_eq!((known.setup.cwd.as_str(), known.title.as_deref(), &kept[..]), ("/other", Some("T"), &events[..2]));
+    append(store, "fork", &[text("m2", "another two")]).await;
+    append(store, "s", &[text("m3", "three")]).await;
+    assert_eq!(load(store, "fork").await.unwrap().1.len(), 3);
+    assert_eq!(load(store, "s").await.unwrap().1.len(), 4);
+    store.delete(&source).await.unwrap();
+    assert_eq!(load(store, "fork").await.unwrap().1.len(), 3, "it does not need what it was forked from");
+
+    drop(claim);
+    drop(store.fork(&SessionId::new("nobody"), record("empty", "/project"), [].into()).await.unwrap());
+    assert_eq!(load(store, "empty").await.unwrap().1, [], "a fork can begin with nothing");
+    assert_eq!(listed(store, first(10)).await.0, ["fork"]);
 }
 
 /// Sessions `s0`, `s1`, … in this order of their last events.

@@ -19,7 +19,7 @@ use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::session::{
     Audience, OnBusy, OrderedApprover, Outbox, SessionHandle, SessionParts, command_catalog,
 };
-use acp_runtime_agent::store::{Claim, ListQuery, SessionPage, SessionRecord, SessionStore, StoreError};
+use acp_runtime_agent::store::{Claim, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError};
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError};
 use acp_runtime_agent::transcript::{Message, Part, SessionId, ToolContent, ToolOutcome};
 use acp_runtime_agent::turn::{TurnContext, TurnLimits};
@@ -111,6 +111,10 @@ impl SessionStore for MemoryStore {
         Box::pin(async { Ok(Claim::new(|| Box::pin(async {}))) })
     }
 
+    fn set_up(&self, _: &SessionId, _: SessionSetup) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async { Ok(()) })
+    }
+
     fn append(&self, session: &SessionId, events: Arc<[SessionEvent]>) -> BoxFuture<'_, Result<(), StoreError>> {
         let session = session.clone();
         Box::pin(async move {
@@ -127,6 +131,18 @@ impl SessionStore for MemoryStore {
         })
     }
 
+    fn fork(
+        &self,
+        _: &SessionId,
+        record: SessionRecord,
+        events: Arc<[SessionEvent]>,
+    ) -> BoxFuture<'_, Result<Claim, StoreError>> {
+        Box::pin(async move {
+            self.append(&record.id, events).await?;
+            self.claim(&record.id).await
+        })
+    }
+
     fn load(
         &self,
         session: &SessionId,
@@ -134,8 +150,7 @@ impl SessionStore for MemoryStore {
         let events = self.events.lock().unwrap().get(session).cloned();
         let record = SessionRecord {
             id: session.clone(),
-            cwd: "/p".into(),
-            additional: Vec::new(),
+            setup: SessionSetup { cwd: "/p".into(), additional: Vec::new(), system_prompt: None },
             title: None,
             updated: SystemTime::UNIX_EPOCH,
         };
@@ -402,7 +417,8 @@ impl Setting {
         let panels = Arc::new(PanelBoard::new(stale, options.switches().clone()));
         let commands = command_catalog(options.switches().clone());
         let roots = Roots::new([(PathBuf::from("/p"), PathBuf::from("/p"))]);
-        let turns = TurnContext { options, tools, gate: Arc::new(gate), roots, limits: self.limits, outbox };
+        let (gate, limits, system_prompt) = (Arc::new(gate), self.limits, None);
+        let turns = TurnContext { options, tools, gate, roots, system_prompt, limits, outbox };
         let claims = self.store.claims.clone();
         claims.fetch_add(1, Ordering::SeqCst);
         let claim = Claim::new(move || {

@@ -100,7 +100,7 @@ enum Answer {
     Turn(Work<Value>),
     /// From a task of its own; the session begins to show itself after the answer, and what waits at the door is done
     /// after that.
-    Opening(Work<(Value, Arc<LiveSession>)>, Option<Door>),
+    Opening(Work<(Value, Arc<LiveSession>)>, Option<Arc<Door>>),
 }
 
 impl State {
@@ -170,8 +170,11 @@ impl State {
             "authenticate" => authenticate(params),
             "session/new" => self.new_session(params, offers, connection),
             "session/load" => self.load_session(params, offers, connection),
+            "session/resume" => self.resume_session(params, offers, connection),
+            "session/fork" => self.fork_session(params, offers, connection),
             "session/list" => self.list_sessions(params),
             "session/close" => self.close_session(params),
+            "session/delete" => self.delete_session(params),
             "session/set_mode" => self.set_mode(params),
             "session/set_model" => self.set_model(params),
             "session/set_config_option" => self.set_option(params, offers),
@@ -213,12 +216,14 @@ impl State {
         let login = schema::AuthMethodAgent::new(AUTH_METHOD, "Settings").description(
             "Keys are read from the settings and the environment; there is nothing to log in to".to_owned(),
         );
-        value(
+        let mut hello = json(
             schema::InitializeResponse::new(ProtocolVersion::V1)
                 .agent_info(schema::Implementation::new(name, version).title(title.clone()))
                 .agent_capabilities(wire::capabilities())
                 .auth_methods(vec![schema::AuthMethod::Agent(login)]),
-        )
+        );
+        hello["agentCapabilities"]["sessionCapabilities"]["fork"] = wire::fork_capability();
+        Ok(Answer::Now(hello))
     }
 
     fn set_mode(&self, params: Value) -> Result<Answer, RequestError> {
@@ -328,9 +333,13 @@ fn authenticate(params: Value) -> Result<Answer, RequestError> {
     value(schema::AuthenticateResponse::new())
 }
 
-/// Reads parameters; none at all count as empty ones.
+/// Reads parameters by name; none at all count as empty ones.
 fn read<T: DeserializeOwned>(params: Value) -> Result<T, RequestError> {
-    let params = if params.is_null() { Value::Object(Map::new()) } else { params };
+    let params = match params {
+        Value::Null => Value::Object(Map::new()),
+        Value::Object(_) => params,
+        _ => return Err(RequestError::Form("invalid type, expected an object".to_owned())),
+    };
     serde_json::from_value(params).map_err(|error| RequestError::form(&error))
 }
 

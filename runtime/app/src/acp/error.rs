@@ -1,8 +1,9 @@
 //! Why a request is not answered with a result, and the one place that gives it a JSON-RPC form.
 //!
 //! Each error has the code of the protocol and `data` that says what to do. What a peer sent is never repeated, apart
-//! from ids. Tested by a table.
+//! from ids and paths. Tested by a table.
 
+use acp_runtime_agent::capability::RootId;
 use acp_runtime_agent::model::{ModelError, ModelErrorKind};
 use acp_runtime_agent::options::OptionError;
 use acp_runtime_agent::panel::PanelError;
@@ -141,7 +142,9 @@ fn unknown_session(id: &SessionId, message: String) -> Error {
 fn open(error: OpenError, message: String) -> Error {
     match error {
         OpenError::Unknown(id) => unknown_session(&id, message),
-        OpenError::Folder { .. } => Error::invalid_params().data(json!({ "cwd": message })),
+        OpenError::Folder { root: RootId(0), .. } => Error::invalid_params().data(json!({ "cwd": message })),
+        OpenError::Folder { .. } => Error::invalid_params().data(json!({ "additionalDirectories": message })),
+        OpenError::NoMessage { .. } => Error::invalid_params().data(json!({ "_meta.aar.messageId": message })),
         OpenError::Store(error) => store(&error),
         OpenError::Setup { message, hint } => {
             let data = json!({ "details": message, "reason": "configuration", "hint": hint, "retryable": false });
@@ -229,6 +232,7 @@ fn panel(error: PanelError, message: String) -> Error {
 mod tests {
     use std::time::Duration;
 
+    use acp_runtime_agent::transcript::MessageId;
     use agent_client_protocol::v1::schema;
     use expect_test::expect;
 
@@ -257,7 +261,9 @@ mod tests {
             RequestError::field("cwd", "must be an absolute path"),
             RequestError::UnknownSession(session()),
             OpenError::Unknown(session()).into(),
-            OpenError::Folder { path: "/x".to_owned(), reason: "not found".to_owned() }.into(),
+            OpenError::Folder { root: RootId(0), path: "/x".to_owned(), reason: "not found".to_owned() }.into(),
+            OpenError::Folder { root: RootId(2), path: "/y".to_owned(), reason: "not found".to_owned() }.into(),
+            OpenError::NoMessage { session: session(), message: MessageId::new("msg-9") }.into(),
             OpenError::Setup { message: "no model `x`".to_owned(), hint: "see `acp-runtime models`".to_owned() }.into(),
             OpenError::Store(unwritable()).into(),
             OpenError::Store(StoreError::InUse { session: session(), process: 4711 }).into(),
@@ -283,6 +289,8 @@ mod tests {
             {"code":-32002,"message":"unknown session `s-1`","data":{"sessionId":"s-1"}}
             {"code":-32002,"message":"unknown session `s-1`","data":{"sessionId":"s-1"}}
             {"code":-32602,"message":"Invalid params","data":{"cwd":"`/x` cannot be opened as a folder of the session: not found"}}
+            {"code":-32602,"message":"Invalid params","data":{"additionalDirectories":"`/y` cannot be opened as a folder of the session: not found"}}
+            {"code":-32602,"message":"Invalid params","data":{"_meta.aar.messageId":"session `s-1` has no message `msg-9`"}}
             {"code":-32603,"message":"no model `x`","data":{"details":"no model `x`","reason":"configuration","hint":"see `acp-runtime models`","retryable":false}}
             {"code":-32603,"message":"the session store at `/db` cannot be written: No space left","data":{"details":"the session store at `/db` cannot be written: No space left","reason":"store","retryable":false}}
             {"code":-32600,"message":"session `s-1` is open in another process (4711)","data":{"sessionId":"s-1","details":"session `s-1` is open in another process (4711); close it there, or end that process, and try again","reason":"in_use","process":4711,"retryable":true}}

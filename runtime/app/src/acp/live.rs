@@ -7,12 +7,14 @@ mod open;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use acp_runtime_agent::capability::Roots;
 use acp_runtime_agent::elicit::Elicitor;
 use acp_runtime_agent::event::{Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::Approver;
 use acp_runtime_agent::session::{Audience, Face, SessionHandle};
+use acp_runtime_agent::store::KeptSession;
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::workspace::Workspace;
 use agent_client_protocol::v1::schema;
@@ -117,7 +119,11 @@ impl Audience for EditorAudience {
             let seen = curtain.wait_for(|curtain| *curtain != Curtain::Down).await.map(|curtain| *curtain);
             if matches!(seen, Ok(Curtain::Up)) {
                 for event in events {
+                    let ended = matches!(event, SessionEvent::TurnEnded { .. });
                     self.stage.tell(event, wire::Told::Live).await;
+                    if ended {
+                        self.stage.update(wire::last_activity(SystemTime::now())).await;
+                    }
                 }
             }
         })
@@ -151,8 +157,7 @@ impl Stage {
             return;
         }
         for update in wire::updates(event, told, self.offers) {
-            self.flow.room().await;
-            self.send(schema::SessionNotification::new(self.session.clone(), update));
+            self.update(update).await;
         }
     }
 
@@ -164,6 +169,11 @@ impl Stage {
             Severity::Info => tracing::info!(session = %self.session, description, "{title}"),
             Severity::Warning | Severity::Error => tracing::warn!(session = %self.session, description, "{title}"),
         }
+    }
+
+    async fn update(&self, update: schema::SessionUpdate) {
+        self.flow.room().await;
+        self.send(schema::SessionNotification::new(self.session.clone(), update));
     }
 
     fn send(&self, notification: impl agent_client_protocol::JsonRpcNotification) {
@@ -193,11 +203,12 @@ impl LiveSession {
     }
 
     /// Tells the client all that was, as `session/load` does before its answer.
-    pub(super) async fn replay(&self, events: Vec<SessionEvent>) {
+    pub(super) async fn replay(&self, (record, events): KeptSession) {
         let stage = self.face.stage(self.handle.id());
         for event in events {
             stage.tell(event, wire::Told::Again).await;
         }
+        stage.update(wire::last_activity(record.updated)).await;
     }
 
     /// The request that opened it is answered: from now on the client sees what happens, first of all the commands.

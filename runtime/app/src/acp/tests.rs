@@ -3,6 +3,7 @@
 mod cancelling;
 mod client;
 mod editor;
+mod lifecycle;
 mod panels;
 mod sessions;
 mod wild;
@@ -20,12 +21,19 @@ use crate::transport::stdio::Limits;
 use client::{Client, PATIENT, update_kind};
 use sessions::{Turn, end};
 
+/// When everything in the journal of these tests has happened.
+const JOURNAL_TIME: &str = "2023-11-14T22:13:20.000Z";
+
 fn lines(messages: &[Value]) -> String {
     let lines: Vec<String> = messages
         .iter()
         .map(|message| {
             let mut message = message.clone();
             message.as_object_mut().unwrap().remove("jsonrpc");
+            // The clock's word; a journal's is always the same.
+            if let Some(at) = message.pointer_mut("/params/update/updatedAt").filter(|at| *at != JOURNAL_TIME) {
+                *at = "NOW".into();
+            }
             message.to_string()
         })
         .collect();
@@ -56,8 +64,26 @@ async fn initialize_says_what_there_is() {
             },
             "sessionCapabilities": {
               "list": {},
+              "delete": {},
               "additionalDirectories": {},
-              "close": {}
+              "systemPrompt": {
+                "mode": {
+                  "override": {}
+                }
+              },
+              "resume": {},
+              "close": {},
+              "fork": {
+                "_meta": {
+                  "aar": {
+                    "messageId": true,
+                    "position": [
+                      "after",
+                      "before"
+                    ]
+                  }
+                }
+              }
             },
             "auth": {},
             "_meta": {
@@ -121,6 +147,7 @@ async fn a_prompt_is_answered_after_all_that_it_led_to() {
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Hello"},"messageId":"msg-2"}},"method":"session/update"}
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"usage_update","used":100,"size":100}},"method":"session/update"}
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"session_info_update","title":"hi"}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"session_info_update","updatedAt":"NOW"}},"method":"session/update"}
         {"result":{"stopReason":"end_turn"},"id":3}"#]].assert_eq(&lines(&messages));
 }
 
@@ -199,6 +226,9 @@ async fn bad_requests_are_refused_with_a_reason() {
         ("session/list", json!({ "cwd": "relative" })),
         ("authenticate", json!({ "methodId": "sk-secret" })),
         ("session/fork", json!({ "sessionId": "s-1" })),
+        ("session/fork", json!({ "sessionId": "nope", "cwd": "/p" })),
+        ("session/fork", json!({ "sessionId": "s-1", "cwd": "/p", "cursorId": "sk-secret" })),
+        ("session/fork", json!({ "sessionId": "s-1", "cwd": "/p", "_meta": { "aar": { "messageId": "nope" } } })),
         ("_other/thing", json!({})),
         ("$/nothing", json!({})),
     ] {
@@ -212,12 +242,12 @@ async fn bad_requests_are_refused_with_a_reason() {
         {"method":"initialize","error":{"code":-32600,"message":"Invalid request","data":{"reason":"`initialize` was answered already"}}}
         {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"details":"missing field `cwd`"}}}
         {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"details":"missing field `mcpServers`"}}}
-        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"cwd":"must be an absolute path"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"cwd":"must be an absolute path, not `p`"}}}
         {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"cwd":"`/missing` cannot be opened as a folder of the session: No such file or directory"}}}
         {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"details":"invalid type, expected a sequence"}}}
         {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"details":"the parameters do not have the form that the protocol gives them"}}}
-        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"additionalDirectories":"must be an absolute path"}}}
-        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"systemPrompt":"is not supported: see `agentCapabilities`"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"additionalDirectories":"must be an absolute path, not `q`"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"systemPrompt":"content must not be empty"}}}
         {"method":"session/load","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
         {"method":"session/prompt","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
         {"method":"session/prompt","error":{"code":-32602,"message":"Invalid params","data":{"prompt":"must not be empty"}}}
@@ -226,9 +256,12 @@ async fn bad_requests_are_refused_with_a_reason() {
         {"method":"session/set_mode","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
         {"method":"session/set_mode","error":{"code":-32602,"message":"Invalid params","data":{"modeId":"unknown mode","available":["review","auto-edit","auto","read-only","plan"]}}}
         {"method":"session/list","error":{"code":-32602,"message":"Invalid params","data":{"cursor":"not a cursor of this list"}}}
-        {"method":"session/list","error":{"code":-32602,"message":"Invalid params","data":{"cwd":"must be an absolute path"}}}
+        {"method":"session/list","error":{"code":-32602,"message":"Invalid params","data":{"cwd":"must be an absolute path, not `relative`"}}}
         {"method":"authenticate","error":{"code":-32602,"message":"Invalid params","data":{"methodId":"unknown method","available":["settings"]}}}
-        {"method":"session/fork","error":{"code":-32601,"message":"Method not found","data":{"method":"session/fork"}}}
+        {"method":"session/fork","error":{"code":-32602,"message":"Invalid params","data":{"details":"missing field `cwd`"}}}
+        {"method":"session/fork","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
+        {"method":"session/fork","error":{"code":-32602,"message":"Invalid params","data":{"cursorId":"no cursors are given out: name a message in `_meta.aar.messageId`"}}}
+        {"method":"session/fork","error":{"code":-32602,"message":"Invalid params","data":{"_meta.aar.messageId":"session `s-1` has no message `nope`"}}}
         {"method":"_other/thing","error":{"code":-32601,"message":"Method not found","data":{"method":"_other/thing"}}}
         {"method":"$/nothing","error":{"code":-32601,"message":"Method not found","data":{"method":"$/nothing"}}}"#]].assert_eq(&shown);
     client.notify("session/cancel", json!({ "sessionId": 5 }));
@@ -339,11 +372,13 @@ async fn a_loaded_session_is_told_whole_before_the_answer() {
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"Error [not-found]: `none` does not exist"}}]}},"method":"session/update"}
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"ok"},"messageId":"msg-3"}},"method":"session/update"}
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"session_info_update","title":"hi"}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"session_info_update","updatedAt":"2023-11-14T22:13:20.000Z"}},"method":"session/update"}
         {"result":{"modes":{"currentModeId":"review","availableModes":[{"id":"review","name":"Review","description":"Asks before files are changed and before programs are run"},{"id":"auto-edit","name":"Auto-edit","description":"Changes files without asking; asks before deleting and before programs are run"},{"id":"auto","name":"Auto","description":"Changes files and runs programs without asking"},{"id":"read-only","name":"Read-only","description":"Changes nothing and runs nothing"},{"id":"plan","name":"Plan","description":"Changes nothing, runs nothing and stays off the network"}]},"configOptions":[{"id":"mode","name":"Mode","description":"What may happen without asking","category":"mode","type":"select","currentValue":"review","options":[{"value":"review","name":"Review","description":"Asks before files are changed and before programs are run"},{"value":"auto-edit","name":"Auto-edit","description":"Changes files without asking; asks before deleting and before programs are run"},{"value":"auto","name":"Auto","description":"Changes files and runs programs without asking"},{"value":"read-only","name":"Read-only","description":"Changes nothing and runs nothing"},{"value":"plan","name":"Plan","description":"Changes nothing, runs nothing and stays off the network"}]},{"id":"model","name":"Model","description":"Which model answers; holds from the next prompt on","category":"model","type":"select","currentValue":"script","options":[{"group":"lab","name":"lab","options":[{"value":"script","name":"script"}]},{"group":"zoo","name":"zoo","options":[{"value":"other","name":"other"}]}]},{"id":"reasoning_effort","name":"Reasoning effort","description":"How much the model should think; those that cannot reason ignore it","category":"thought_level","type":"select","currentValue":"default","options":[{"value":"default","name":"Default"},{"value":"none","name":"None"},{"value":"minimal","name":"Minimal"},{"value":"low","name":"Low"},{"value":"medium","name":"Medium"},{"value":"high","name":"High"},{"value":"xhigh","name":"Very high"},{"value":"max","name":"Maximum"}]},{"id":"auto_approve_writes","name":"Auto-approve writes","description":"Changes files without asking; off while read-only","category":"_permissions","type":"select","currentValue":"false","options":[{"value":"true","name":"On"},{"value":"false","name":"Off"}]},{"id":"auto_approve_execute","name":"Auto-approve execution","description":"Runs programs without asking; off while read-only","category":"_permissions","type":"select","currentValue":"false","options":[{"value":"true","name":"On"},{"value":"false","name":"Off"}]},{"id":"read_only","name":"Read-only","description":"Changes nothing and runs nothing","category":"_permissions","type":"select","currentValue":"false","options":[{"value":"true","name":"On"},{"value":"false","name":"Off"}]},{"id":"plugin:test:tasks","name":"Tasks","description":"A list.","category":"_plugins","type":"select","currentValue":"true","options":[{"value":"true","name":"On"},{"value":"false","name":"Off"}]}]},"id":4}"#]].assert_eq(&lines(&again));
-    // Apart from the person's words, it is what was told when it happened.
+    // Apart from the person's words and the clock's, it is what was told when it happened.
     let told = |messages: &[Value]| -> Vec<String> {
         let kinds = ["user_message_chunk", "current_mode_update", "response"];
-        messages.iter().filter(|m| !kinds.contains(&update_kind(m))).map(Value::to_string).collect()
+        let timeless = |m: &&Value| m["params"]["update"]["updatedAt"].is_null();
+        messages.iter().filter(timeless).filter(|m| !kinds.contains(&update_kind(m))).map(Value::to_string).collect()
     };
     assert_eq!(told(&again), told(&live));
     // And it goes on.
@@ -366,7 +401,7 @@ async fn a_closed_session_answers_what_ran_and_is_silent_after() {
     assert_eq!(answer["error"]["code"], -32002);
     assert_eq!(answer["error"]["data"]["sessionId"], "s-1");
     let seen = client.end().await;
-    let after = seen.iter().skip_while(|m| update_kind(m) != "session_info_update").skip(1);
+    let after = seen.iter().skip_while(|m| m["params"]["update"]["updatedAt"].is_null()).skip(1);
     assert_eq!(after.count(), 0, "{seen:?}");
 }
 

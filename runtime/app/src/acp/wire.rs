@@ -5,17 +5,21 @@
 
 mod ask;
 mod elicit;
+mod fork;
 mod options;
 mod prompt;
 mod session;
+mod setup;
 mod size;
 mod tool;
 mod update;
 
 pub(super) use ask::{Question, approval, question};
 pub(super) use elicit::{form, page, reply};
+pub(super) use fork::{fork_capability, fork_point};
 pub(super) use options::{SetModelRequest, SetOptionRequest, options};
 pub(super) use prompt::parts;
-pub(super) use session::{capabilities, directories, modes, session_info, stop_reason};
+pub(super) use session::{capabilities, last_activity, modes, session_info, stop_reason};
+pub(super) use setup::{folder, setup};
 pub(super) use size::escaped_len;
 pub(super) use update::{Told, updates};

@@ -109,7 +109,9 @@ impl From<OpenError> for Failure {
             OpenError::Store(error) => error.into(),
             OpenError::Setup { message, hint } => Self::new(message).hint(hint),
             OpenError::Folder { .. } => Self::usage(error.to_string()).hint("name an existing folder with `--cwd`"),
-            OpenError::Unknown(_) => Self::usage(error.to_string()).hint("see `acp-runtime session list`"),
+            OpenError::Unknown(_) | OpenError::NoMessage { .. } => {
+                Self::usage(error.to_string()).hint("see `acp-runtime session list`")
+            }
         }
     }
 }

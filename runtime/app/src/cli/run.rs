@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use acp_runtime_agent::session::{SessionFactory, SessionRequest};
+use acp_runtime_agent::store::SessionSetup;
 use acp_runtime_agent::transcript::{Part, StopReason};
 
 use super::arguments::RunArguments;
@@ -22,7 +23,8 @@ pub(super) async fn command(factory: Arc<dyn SessionFactory>, arguments: RunArgu
     let text = prompt(arguments.prompt)?;
     let headless = Arc::new(Headless::new(arguments.allow, arguments.json));
     let screen = headless.screen().clone();
-    let request = SessionRequest { cwd, additional: Vec::new(), face: headless };
+    let setup = SessionSetup { cwd, additional: Vec::new(), system_prompt: None };
+    let request = SessionRequest { setup, face: headless };
     let session = factory.create(request).await?;
 
     let answer = session.prompt(vec![Part::Text { text }]);

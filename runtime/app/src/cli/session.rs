@@ -48,15 +48,15 @@ fn as_json(record: &SessionRecord) -> serde_json::Value {
     json!({
         "id": record.id,
         "title": record.title,
-        "cwd": record.cwd,
-        "additional": record.additional,
+        "cwd": record.setup.cwd,
+        "additional": record.setup.additional,
         "updated": time(record.updated),
     })
 }
 
 fn as_text(record: &SessionRecord) -> String {
     let title = record.title.as_deref().unwrap_or("(no title)");
-    format!("{}  {}  {}  {}", record.id, time(record.updated), plain(&record.cwd, true), plain(title, true))
+    format!("{}  {}  {}  {}", record.id, time(record.updated), plain(&record.setup.cwd, true), plain(title, true))
 }
 
 fn time(time: SystemTime) -> String {

@@ -5,26 +5,30 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use acp_runtime_agent::event::{self, SessionEvent};
-use acp_runtime_agent::store::{KeptSession, ListQuery, SessionPage, SessionRecord, StoreError};
+use acp_runtime_agent::store::{KeptSession, ListQuery, SessionPage, SessionRecord, SessionSetup, StoreError};
 use acp_runtime_agent::transcript::SessionId;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+use serde::de::DeserializeOwned;
 
 use super::owner::Owner;
 use super::schema::Fault;
 
-const COLUMNS: &str = "id, cwd, additional, title, updated, key";
+const COLUMNS: &str = "id, cwd, additional, title, updated, key, system_prompt";
 
 /// Makes a session known and the owner's; one that is known already stays as it is.
 pub(super) fn insert(db: &Connection, owner: &Owner, record: &SessionRecord) -> Result<(), Fault> {
-    let additional = serde_json::to_string(&record.additional).map_err(|error| unserializable(&error))?;
-    let (updated, name) = (micros(record.updated), owner.name()?);
+    let SessionRecord { id, setup, title, updated } = record;
+    let (additional, system_prompt) = as_json(setup)?;
+    let (updated, name) = (micros(*updated), owner.name()?);
     db.prepare_cached(
-        "INSERT INTO session (id, cwd, additional, title, updated, owner) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        "INSERT INTO session (id, cwd, additional, title, updated, owner, system_prompt)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
          ON CONFLICT (id) DO NOTHING",
     )?
-    .execute(params![record.id.as_str(), record.cwd, additional, record.title, updated, name])?;
+    .execute(params![id.as_str(), setup.cwd, additional, title, updated, name, system_prompt])?;
     Ok(())
 }
 
@@ -54,6 +58,21 @@ fn refuse_foreign(db: &Connection, owner: &Owner, session: &SessionId) -> Result
     }
 }
 
+/// Keeps what a known session is opened with from now on.
+pub(super) fn set_up(db: &Connection, session: &SessionId, setup: &SessionSetup) -> Result<(), Fault> {
+    let (additional, system_prompt) = as_json(setup)?;
+    db.prepare_cached("UPDATE session SET cwd = ?2, additional = ?3, system_prompt = ?4 WHERE id = ?1")?
+        .execute(params![session.as_str(), setup.cwd, additional, system_prompt])?;
+    Ok(())
+}
+
+/// The columns of a setup that are JSON: the further roots, and the client's instructions.
+fn as_json(setup: &SessionSetup) -> Result<(String, Option<String>), Fault> {
+    let additional = serde_json::to_string(&setup.additional).map_err(|error| unserializable(&error))?;
+    let system_prompt = setup.system_prompt.as_ref().map(serde_json::to_string).transpose();
+    Ok((additional, system_prompt.map_err(|error| unserializable(&error))?))
+}
+
 /// Keeps events of a known session, in order.
 pub(super) fn append(db: &Connection, session: &SessionId, events: &[SessionEvent]) -> Result<(), Fault> {
     let title = events.iter().rev().find_map(|event| match event {
@@ -76,6 +95,26 @@ pub(super) fn append(db: &Connection, session: &SessionId, events: &[SessionEven
         let body = serde_json::to_string(event).map_err(|error| unserializable(&error))?;
         insert.execute(params![key, place, event::FORMAT, body])?;
     }
+    Ok(())
+}
+
+/// Keeps a new session with its first events, and copies what plugins have stored for the one that it goes on from.
+pub(super) fn fork(
+    db: &Connection,
+    owner: &Owner,
+    source: &SessionId,
+    record: &SessionRecord,
+    events: &[SessionEvent],
+) -> Result<(), Fault> {
+    insert(db, owner, record)?;
+    if !events.is_empty() {
+        append(db, &record.id, events)?;
+    }
+    db.prepare_cached(
+        "INSERT INTO kv (plugin, scope, owner, key, value, version)
+         SELECT plugin, scope, ?2, key, value, version FROM kv WHERE scope = 'session' AND owner = ?1",
+    )?
+    .execute([source.as_str(), record.id.as_str()])?;
     Ok(())
 }
 
@@ -195,15 +234,23 @@ impl Place {
 }
 
 fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
-    let additional = serde_json::from_str(row.get_ref(2)?.as_str()?)
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, error.into()))?;
+    let setup = SessionSetup {
+        cwd: row.get(1)?,
+        additional: from_json(row, 2)?.unwrap_or_default(),
+        system_prompt: from_json(row, 6)?,
+    };
     Ok(SessionRecord {
         id: SessionId::new(row.get_ref(0)?.as_str()?),
-        cwd: row.get(1)?,
-        additional,
+        setup,
         title: row.get(3)?,
         updated: UNIX_EPOCH + Duration::from_micros(row.get::<_, i64>(4)?.try_into().unwrap_or(0)),
     })
+}
+
+fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<T>> {
+    let Some(text) = row.get_ref(column)?.as_str_or_null()? else { return Ok(None) };
+    let value = serde_json::from_str(text);
+    value.map(Some).map_err(|error| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into()))
 }
 
 /// Microseconds since 1970.

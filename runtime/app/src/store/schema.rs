@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The steps from one version of the tables to the next; their number is the version (`PRAGMA user_version`). A step
 /// that was released is never changed.
-const STEPS: &[&str] = &[
+pub(super) const STEPS: &[&str] = &[
     "
     CREATE TABLE session (
         key INTEGER PRIMARY KEY,
@@ -84,6 +84,9 @@ const STEPS: &[&str] = &[
 ",
     "
     ALTER TABLE session ADD COLUMN owner TEXT;  -- the process that works on it: a file in the folder of owners
+",
+    "
+    ALTER TABLE session ADD COLUMN system_prompt TEXT;  -- a JSON object
 ",
 ];
 

@@ -138,13 +138,38 @@ async fn several_stores_share_a_new_file() {
 }
 
 #[tokio::test]
+async fn an_older_file_is_brought_up_to_date_with_all_that_is_in_it() {
+    let place = place();
+    std::fs::create_dir(place.file.parent().unwrap()).unwrap();
+    let db = Connection::open(&place.file).unwrap();
+    db.execute_batch(schema::STEPS[0]).unwrap();
+    db.execute_batch(&format!(
+        "PRAGMA application_id = {}; PRAGMA user_version = 1;
+         INSERT INTO session (id, cwd, additional, title, updated, events) VALUES ('s', '/p', '[\"/q\"]', 'T', 7, 1);
+         INSERT INTO event VALUES (1, 0, 1, '{{\"type\":\"title\",\"title\":\"T\"}}');",
+        0x4143_5052
+    ))
+    .unwrap();
+    drop(db);
+    let store = SqliteStore::new(&place.file);
+    let _claim = store.claim(&id("s")).await.unwrap();
+    let (record, events) = store.load(&id("s")).await.unwrap().unwrap();
+    assert_eq!((record.setup.additional, record.setup.system_prompt), (vec!["/q".to_owned()], None));
+    assert_eq!(events, [SessionEvent::Title { title: "T".to_owned() }]);
+    append(&store, "s", &[text("m", "later")]).await.unwrap();
+    drop(store);
+    let version = |db: &Connection| db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+    assert_eq!(version(&Connection::open(&place.file).unwrap()), Ok(3));
+}
+
+#[tokio::test]
 async fn a_newer_file_is_refused_and_left_alone() {
     let place = place();
     drop(one_session(&place.file).await);
     Connection::open(&place.file).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let store = SqliteStore::new(&place.file);
     let refused = store.load(&id("s")).await.unwrap_err();
-    assert!(matches!(refused, StoreError::Newer { found: 99, known: 2, .. }), "{refused}");
+    assert!(matches!(refused, StoreError::Newer { found: 99, known: 3, .. }), "{refused}");
     create(&store, record("t", "/project")).await;
     assert_eq!(append(&store, "t", &[text("m", "x")]).await, Err(refused));
     let version: i64 = Connection::open(&place.file)
@@ -287,19 +312,6 @@ async fn a_session_is_one_process_s_until_that_gives_it_back() {
     drop(one);
     let left = std::fs::read_dir(place.folder.path().join("data/sessions.db-owners")).unwrap().count();
     assert_eq!(left, 0, "a process that ends well takes its file with it");
-}
-
-#[tokio::test]
-async fn a_database_of_the_first_version_is_brought_up_to_date() {
-    let place = place();
-    drop(one_session(&place.file).await);
-    Connection::open(&place.file)
-        .unwrap()
-        .execute_batch("ALTER TABLE session DROP COLUMN owner; PRAGMA user_version = 1;")
-        .unwrap();
-    let store = SqliteStore::new(&place.file);
-    let _claim = store.claim(&id("s")).await.unwrap();
-    assert_eq!(events(&store, "s").await, [text("m", "kept")]);
 }
 
 #[tokio::test]
@@ -472,4 +484,27 @@ async fn answers_hold_for_their_project_subject_and_exact_effect() {
     assert_eq!(same.remembered("tool write_file", &write(1, "b")), Some(true));
     let elsewhere = Answers::new(store, Roots::new([folder("/other")]));
     assert_eq!(elsewhere.remembered("tool write_file", &write(0, "a")), None);
+}
+
+#[tokio::test]
+async fn a_fork_begins_with_what_plugins_keep_for_its_source() {
+    let place = place();
+    let store = one_session(&place.file).await;
+    let space = |owner: &str| KvSpace {
+        plugin: PluginId::new("aar:tasks").unwrap(),
+        scope: KvScope::Session,
+        owner: owner.to_owned(),
+    };
+    let set = |owner: &str, value: &str| {
+        store.kv_set(space(owner), "list".to_owned(), value.as_bytes().to_vec(), None, 10_000)
+    };
+    set("s", "one").await.unwrap();
+    set("other", "elsewhere").await.unwrap();
+    drop(store.fork(&id("s"), record("fork", "/project"), events(&store, "s").await.into()).await.unwrap());
+    set("fork", "two").await.unwrap();
+    let get = async |owner: &str| store.kv_get(space(owner), "list".to_owned()).await.unwrap();
+    assert_eq!(get("s").await, Some((b"one".to_vec(), 1)));
+    assert_eq!(get("fork").await, Some((b"two".to_vec(), 2)), "it goes on counting from the source's version");
+    store.delete(&id("s")).await.unwrap();
+    assert_eq!((get("s").await, get("fork").await.is_some()), (None, true));
 }

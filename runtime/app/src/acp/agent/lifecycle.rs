@@ -1,11 +1,12 @@
-//! From the opening of a session to its end: new, load, list, close.
+//! From the opening of a session to its end: new, load, resume, fork, list, close, delete.
 //!
-//! What can be refused is refused before anything is told of a session. Tested in `tests.rs`.
+//! What can be refused is refused before anything is told of a session and before one that is open is touched. While
+//! one is opened, closed or deleted, all else that is asked of it waits. Tested in `tests/lifecycle.rs`.
 
 use std::sync::Arc;
 
-use acp_runtime_agent::session::{SessionHandle, SessionRequest};
-use acp_runtime_agent::store::ListQuery;
+use acp_runtime_agent::session::{Fork, SessionHandle, SessionRequest};
+use acp_runtime_agent::store::{ListQuery, SessionSetup};
 use acp_runtime_agent::transcript::SessionId;
 use agent_client_protocol::v1::schema;
 use agent_client_protocol::{Client, ConnectionTo};
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use super::{Answer, State, json, read};
 use crate::acp::error::RequestError;
-use crate::acp::live::{EditorFace, LiveSession};
+use crate::acp::live::{Door, EditorFace, LiveSession};
 use crate::acp::offers::Offers;
 use crate::acp::wire;
 
@@ -27,40 +28,36 @@ impl State {
         offers: Offers,
         connection: ConnectionTo<Client>,
     ) -> Result<Answer, RequestError> {
-        refuse_system_prompt(&params)?;
         let params: schema::NewSessionRequest = read(params)?;
+        let setup = wire::setup(&params.cwd, &params.additional_directories, params.system_prompt)?;
+        not_connected(&params.mcp_servers);
         let face = self.face(offers, connection);
-        let request = session_request(&params.cwd, &params.additional_directories, &params.mcp_servers, face.clone())?;
         let work = Box::pin(async move {
-            let handle = self.factory.create(request).await?;
-            let (modes, options) = choices(&handle, offers);
-            let id = handle.id().to_string();
-            let answer = schema::NewSessionResponse::new(id).modes(modes).config_options(options);
-            Ok((json(answer), Arc::new(LiveSession::new(handle, face))))
+            let handle = self.factory.create(SessionRequest { setup, face: face.clone() }).await?;
+            Ok((new_answer(&handle, offers), Arc::new(LiveSession::new(handle, face))))
         });
         Ok(Answer::Opening(work, None))
     }
 
+    /// The client is told all that was, and then answered.
     pub(super) fn load_session(
         self: Arc<Self>,
         params: Value,
         offers: Offers,
         connection: ConnectionTo<Client>,
     ) -> Result<Answer, RequestError> {
-        refuse_system_prompt(&params)?;
         let params: schema::LoadSessionRequest = read(params)?;
         let id = SessionId::new(&params.session_id.0);
+        let setup = wire::setup(&params.cwd, &params.additional_directories, params.system_prompt)?;
+        not_connected(&params.mcp_servers);
         let face = self.face(offers, connection);
-        let request = session_request(&params.cwd, &params.additional_directories, &params.mcp_servers, face.clone())?;
-        // What the client has open under that id ends before it is opened again; what it asks for from now on waits.
         let (door, before) = self.sessions.reopen(&id);
+        let held = door.clone();
         let work = Box::pin(async move {
-            if let Some(before) = before {
-                before.close().await;
-            }
-            let (handle, events) = self.factory.load(id, request).await?;
+            self.end_for_another(before, held, &setup).await?;
+            let (handle, kept) = self.factory.load(id, SessionRequest { setup, face: face.clone() }).await?;
             let session = Arc::new(LiveSession::new(handle, face));
-            session.replay(events).await;
+            session.replay(kept).await;
             let (modes, options) = choices(&session.handle, offers);
             let answer = schema::LoadSessionResponse::new().modes(modes).config_options(options);
             Ok((json(answer), session))
@@ -68,9 +65,55 @@ impl State {
         Ok(Answer::Opening(work, Some(door)))
     }
 
+    /// The client knows what was, and is told nothing of it.
+    pub(super) fn resume_session(
+        self: Arc<Self>,
+        params: Value,
+        offers: Offers,
+        connection: ConnectionTo<Client>,
+    ) -> Result<Answer, RequestError> {
+        let params: schema::ResumeSessionRequest = read(params)?;
+        let id = SessionId::new(&params.session_id.0);
+        let setup = wire::setup(&params.cwd, &params.additional_directories, params.system_prompt)?;
+        not_connected(&params.mcp_servers);
+        let face = self.face(offers, connection);
+        let (door, before) = self.sessions.reopen(&id);
+        let held = door.clone();
+        let work = Box::pin(async move {
+            self.end_for_another(before, held, &setup).await?;
+            let (handle, _) = self.factory.load(id, SessionRequest { setup, face: face.clone() }).await?;
+            let (modes, options) = choices(&handle, offers);
+            let answer = schema::ResumeSessionResponse::new().modes(modes).config_options(options);
+            Ok((json(answer), Arc::new(LiveSession::new(handle, face))))
+        });
+        Ok(Answer::Opening(work, Some(door)))
+    }
+
+    /// The other fields of a fork are those of a resume, and its answer is that of a new session.
+    pub(super) fn fork_session(
+        self: Arc<Self>,
+        params: Value,
+        offers: Offers,
+        connection: ConnectionTo<Client>,
+    ) -> Result<Answer, RequestError> {
+        let point = wire::fork_point(&params)?;
+        let params: schema::ResumeSessionRequest = read(params)?;
+        let source = SessionId::new(&params.session_id.0);
+        let setup = wire::setup(&params.cwd, &params.additional_directories, params.system_prompt)?;
+        not_connected(&params.mcp_servers);
+        let choices = self.sessions.get(&source).map(|live| live.handle.choices());
+        let fork = Fork { source, point, choices };
+        let face = self.face(offers, connection);
+        let work = Box::pin(async move {
+            let handle = self.factory.fork(fork, SessionRequest { setup, face: face.clone() }).await?;
+            Ok((new_answer(&handle, offers), Arc::new(LiveSession::new(handle, face))))
+        });
+        Ok(Answer::Opening(work, None))
+    }
+
     pub(super) fn list_sessions(self: Arc<Self>, params: Value) -> Result<Answer, RequestError> {
         let params: schema::ListSessionsRequest = read(params)?;
-        let cwd = params.cwd.map(|cwd| wire::directories(&cwd, &[])).transpose()?.map(|(cwd, _)| cwd);
+        let cwd = params.cwd.map(|cwd| wire::folder("cwd", &cwd)).transpose()?;
         let query = ListQuery { cwd, cursor: params.cursor, limit: PAGE };
         Ok(Answer::Later(Box::pin(async move {
             let page = self.factory.store().list(query).await?;
@@ -82,15 +125,45 @@ impl State {
     pub(super) fn close_session(&self, params: Value) -> Result<Answer, RequestError> {
         let params: schema::CloseSessionRequest = read(params)?;
         let id = SessionId::new(&params.session_id.0);
-        let session = self.sessions.remove(&id).ok_or(RequestError::UnknownSession(id))?;
-        // Closed to the end, even if nobody waits for that any longer.
-        let closing = tokio::spawn(async move { session.close().await });
+        let (door, live) = self.sessions.reopen(&id);
+        let ending = end(live.ok_or(RequestError::UnknownSession(id))?, door);
         Ok(Answer::Later(Box::pin(async move {
-            if let Err(error) = closing.await {
-                tracing::error!(%error, "a session was not closed");
-            }
+            ending.await;
             Ok(json(schema::CloseSessionResponse::new()))
         })))
+    }
+
+    /// A session that nobody knows is as good as deleted.
+    pub(super) fn delete_session(self: Arc<Self>, params: Value) -> Result<Answer, RequestError> {
+        let params: schema::DeleteSessionRequest = read(params)?;
+        let id = SessionId::new(&params.session_id.0);
+        let (door, live) = self.sessions.reopen(&id);
+        let ending = live.map(|live| end(live, door.clone()));
+        Ok(Answer::Later(Box::pin(async move {
+            if let Some(ending) = ending {
+                ending.await;
+            }
+            self.factory.store().delete(&id).await?;
+            drop(door);
+            Ok(json(schema::DeleteSessionResponse::new()))
+        })))
+    }
+
+    /// Ends what the client has open under an id that is to be opened again, unless it is clear already that it cannot
+    /// be: then it stays as it is.
+    async fn end_for_another(
+        &self,
+        before: Option<Arc<LiveSession>>,
+        door: Arc<Door>,
+        setup: &SessionSetup,
+    ) -> Result<(), RequestError> {
+        let Some(before) = before else { return Ok(()) };
+        if let Err(error) = self.factory.check(setup) {
+            self.sessions.insert(before);
+            return Err(error.into());
+        }
+        end(before, door).await;
+        Ok(())
     }
 
     fn face(&self, offers: Offers, connection: ConnectionTo<Client>) -> Arc<EditorFace> {
@@ -104,23 +177,27 @@ fn choices(session: &SessionHandle, offers: Offers) -> (schema::SessionModeState
     (wire::modes(session.mode()), wire::options(session.options(), offers))
 }
 
-/// A system prompt was not offered to be taken; the protocol wants an error then, and not silence.
-fn refuse_system_prompt(params: &Value) -> Result<(), RequestError> {
-    match params.get("systemPrompt") {
-        None | Some(Value::Null) => Ok(()),
-        Some(_) => Err(RequestError::field("systemPrompt", "is not supported: see `agentCapabilities`")),
+fn new_answer(session: &SessionHandle, offers: Offers) -> Value {
+    let (modes, options) = choices(session, offers);
+    json(schema::NewSessionResponse::new(session.id().to_string()).modes(modes).config_options(options))
+}
+
+/// Closes a session to the end, even if nobody waits for that any longer. What is asked of it waits at the door until
+/// then.
+fn end(session: Arc<LiveSession>, door: Arc<Door>) -> impl Future<Output = ()> {
+    let ending = tokio::spawn(async move {
+        session.close().await;
+        drop(door);
+    });
+    async move {
+        if let Err(error) = ending.await {
+            tracing::error!(%error, "a session was not closed");
+        }
     }
 }
 
-fn session_request(
-    cwd: &std::path::Path,
-    additional: &[std::path::PathBuf],
-    servers: &[schema::McpServer],
-    face: Arc<EditorFace>,
-) -> Result<SessionRequest, RequestError> {
-    let (cwd, additional) = wire::directories(cwd, additional)?;
+fn not_connected(servers: &[schema::McpServer]) {
     if !servers.is_empty() {
         tracing::warn!(servers = servers.len(), "the client's MCP servers are not connected: not supported yet");
     }
-    Ok(SessionRequest { cwd, additional, face })
 }

@@ -1,4 +1,4 @@
-//! Which sessions the client has open, and what waits for one that is just being opened.
+//! Which sessions the client has open, and what waits for one that is just being opened or ended.
 //!
 //! A client may write a `session/load` and a `session/prompt` at once: the prompt waits for the load, in order with all
 //! else that is about the session. Tested in `tests.rs`.
@@ -44,14 +44,14 @@ impl LiveSessions {
         work();
     }
 
-    /// Begins to open a session: what is to be done about it waits until the door is dropped. Gives out the session
-    /// that was open under the id.
-    pub(in crate::acp) fn reopen(&self, id: &SessionId) -> (Door, Option<Arc<LiveSession>>) {
+    /// Begins to open a session, or to end it: what is to be done about it waits until the door is dropped. Gives out
+    /// the session that was open under the id.
+    pub(in crate::acp) fn reopen(&self, id: &SessionId) -> (Arc<Door>, Option<Arc<LiveSession>>) {
         let mut known = self.lock();
         known.doors += 1;
         let number = known.doors;
         known.opening.entry(id.clone()).or_default().door = number;
-        (Door { sessions: self.clone(), id: id.clone(), number }, known.open.remove(id))
+        (Arc::new(Door { sessions: self.clone(), id: id.clone(), number }), known.open.remove(id))
     }
 
     /// Adds a session.
@@ -61,10 +61,6 @@ impl LiveSessions {
 
     pub(in crate::acp) fn get(&self, id: &SessionId) -> Option<Arc<LiveSession>> {
         self.lock().open.get(id).cloned()
-    }
-
-    pub(in crate::acp) fn remove(&self, id: &SessionId) -> Option<Arc<LiveSession>> {
-        self.lock().open.remove(id)
     }
 
     /// Closes them all, and waits until that was shown and kept.
@@ -78,7 +74,7 @@ impl LiveSessions {
     }
 }
 
-/// A session is just being opened. Dropped, what has waited for it is done, in order; what comes meanwhile after that.
+/// A session is just being opened or ended. Dropped, what has waited for it is done, in order; what comes meanwhile after that.
 pub(in crate::acp) struct Door {
     sessions: LiveSessions,
     id: SessionId,

@@ -131,7 +131,7 @@ async fn a_closed_session_leaves_nothing_behind() {
 async fn a_fork_goes_on_by_itself() {
     let mut client = with_one_turn().await;
     let id = client.prompt("more");
-    client.response(id).await;
+    client.until(id).await;
     let fork = |aar: Value| json!({ "sessionId": "s-1", "cwd": "/p", "_meta": { "aar": aar } });
     let whole = client.call("session/fork", json!({ "sessionId": "s-1", "cwd": "/p" })).await;
     assert_eq!(whole["result"]["sessionId"], "s-2");
@@ -157,7 +157,11 @@ async fn a_fork_goes_on_by_itself() {
             .collect();
         said.push(told.join(", "));
     }
-    expect_test::expect![[""]].assert_eq(&said.join("\n"));
+    expect_test::expect![[r#"
+        "msg-1": "hi", "msg-2": "ok", "msg-3": "more", "msg-4": "ok"
+        "msg-1": "hi", "msg-2": "ok", "msg-3": "more", "msg-4": "ok"
+        "msg-1": "hi", "msg-2": "ok", "msg-3": "other", "msg-4": "ok""#]]
+    .assert_eq(&said.join("\n"));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
-use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, Roots, ToolName, WorkspacePath};
+use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, RootId, Roots, ToolName, WorkspacePath};
 use acp_runtime_agent::context::History;
 use acp_runtime_agent::event::{EventSink as _, SessionEvent};
 use acp_runtime_agent::gate::{AuditEntry, AuditSink, Gate, GrantBook, Permit};
@@ -19,10 +19,12 @@ use acp_runtime_agent::panel::{
 };
 use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::session::{
-    OnBusy, OpenError, OrderedApprover, Outbox, SessionFactory, SessionHandle, SessionParts, SessionRequest,
-    command_catalog,
+    Fork, OnBusy, OpenError, OrderedApprover, Outbox, SessionFactory, SessionHandle, SessionParts, SessionRequest,
+    command_catalog, forked,
 };
-use acp_runtime_agent::store::{Claim, ListQuery, SessionPage, SessionRecord, SessionStore, StoreError};
+use acp_runtime_agent::store::{
+    Claim, KeptSession, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
+};
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError};
 use acp_runtime_agent::transcript::{SessionId, StopReason, ToolContent, ToolOutcome};
 use acp_runtime_agent::turn::{TurnContext, TurnLimits};
@@ -52,6 +54,8 @@ pub(super) struct Script {
     pub(super) turns: Mutex<VecDeque<Turn>>,
     /// Events that were taken from it.
     pub(super) taken: AtomicUsize,
+    /// What it was told before the conversation, at each request.
+    pub(super) told: Mutex<Vec<Arc<str>>>,
 }
 
 impl Model for Script {
@@ -59,8 +63,9 @@ impl Model for Script {
         "script"
     }
 
-    fn stream(&self, _request: ModelRequest) -> BoxStream<'_, Result<ModelEvent, ModelError>> {
+    fn stream(&self, request: ModelRequest) -> BoxStream<'_, Result<ModelEvent, ModelError>> {
         use futures::StreamExt as _;
+        self.told.lock().unwrap().push(request.system);
         let turn = self.turns.lock().unwrap().pop_front();
         let turn = turn.unwrap_or_else(|| Turn::Says(vec![ModelEvent::Text("ok".to_owned()), end()]));
         let events = match turn {
@@ -157,6 +162,13 @@ impl SessionStore for Journal {
         Box::pin(async { Ok(Claim::new(|| Box::pin(async {}))) })
     }
 
+    fn set_up(&self, session: &SessionId, setup: SessionSetup) -> BoxFuture<'_, Result<(), StoreError>> {
+        for (record, _) in self.0.lock().unwrap().iter_mut().filter(|(record, _)| record.id == *session) {
+            record.setup = setup.clone();
+        }
+        Box::pin(async { Ok(()) })
+    }
+
     fn append(&self, session: &SessionId, events: Arc<[SessionEvent]>) -> BoxFuture<'_, Result<(), StoreError>> {
         for (record, kept) in self.0.lock().unwrap().iter_mut().filter(|(record, _)| record.id == *session) {
             for event in events.iter() {
@@ -180,6 +192,16 @@ impl SessionStore for Journal {
         })
     }
 
+    fn fork(
+        &self,
+        _source: &SessionId,
+        record: SessionRecord,
+        events: Arc<[SessionEvent]>,
+    ) -> BoxFuture<'_, Result<Claim, StoreError>> {
+        self.0.lock().unwrap().push((record, events.to_vec()));
+        Box::pin(async { Ok(Claim::new(|| Box::pin(async {}))) })
+    }
+
     /// A cursor is the number of sessions before the page; a page has two.
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<SessionPage, StoreError>> {
         let all: Vec<SessionRecord> = self
@@ -188,7 +210,7 @@ impl SessionStore for Journal {
             .unwrap()
             .iter()
             .map(|(record, _)| record.clone())
-            .filter(|record| query.cwd.as_ref().is_none_or(|cwd| record.cwd == *cwd))
+            .filter(|record| query.cwd.as_ref().is_none_or(|cwd| record.setup.cwd == *cwd))
             .collect();
         Box::pin(async move {
             self.1.wait().await;
@@ -202,7 +224,8 @@ impl SessionStore for Journal {
         })
     }
 
-    fn delete(&self, _session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.0.lock().unwrap().retain(|(record, _)| record.id != *session);
         Box::pin(async { Ok(()) })
     }
 }
@@ -444,13 +467,16 @@ pub(super) struct Factory {
 }
 
 impl Factory {
-    fn open(&self, id: SessionId, request: &SessionRequest, history: History, claim: Claim) -> SessionHandle {
-        let folder = PathBuf::from(&request.cwd);
+    /// Everything but the tasks that make it run.
+    fn open(&self, id: SessionId, request: SessionRequest, history: History) -> Result<SessionParts, OpenError> {
+        let SessionRequest { setup, face } = request;
+        self.check(&setup)?;
+        let folder = PathBuf::from(&setup.cwd);
         let roots = Roots::new([(folder.clone(), folder)]);
         let stale = StalePanels::default();
-        let audience = request.face.audience(&id);
+        let audience = face.audience(&id);
         let outbox = Outbox::new(id.clone(), history, stale.clone(), self.journal.clone(), audience);
-        let approver = Arc::new(OrderedApprover::new(outbox.clone(), request.face.approver(&id)));
+        let approver = Arc::new(OrderedApprover::new(outbox.clone(), face.approver(&id)));
         let nothing = Arc::new(Nothing);
         let plugin = PluginChoice {
             id: PluginId::new("test:tasks").unwrap(),
@@ -461,7 +487,7 @@ impl Factory {
         let options = Arc::new(Options::new(Choices::default(), shelf, vec![plugin]).unwrap());
         let leeway = options.leeway().clone();
         let gate = Gate::new(Arc::new(Policy::default()), leeway, approver, nothing.clone(), nothing);
-        let files = request.face.overlay(&id, &roots, self.files.clone());
+        let files = face.overlay(&id, &roots, self.files.clone());
         let mut tools = ToolCatalog::new(options.switches().clone());
         for (name, kind) in [
             ("read", ToolKind::Read),
@@ -475,37 +501,66 @@ impl Factory {
         panels.add(Tasks::new()).unwrap();
         let panels = Arc::new(panels);
         let commands = command_catalog(options.switches().clone());
-        let turns = TurnContext { options, tools, gate: Arc::new(gate), roots, limits: TurnLimits::default(), outbox };
+        let (gate, limits, system_prompt) = (Arc::new(gate), TurnLimits::default(), setup.system_prompt);
+        let turns = TurnContext { options, tools, gate, roots, system_prompt, limits, outbox };
         self.careless.lock().unwrap().drain(..).for_each(|event| turns.outbox.emit(event));
         turns.outbox.emit(SessionEvent::ModeChanged { mode: Mode::Review });
-        SessionHandle::spawn(SessionParts { id, turns, commands, panels, on_busy: OnBusy::Queue(1) }, claim)
+        Ok(SessionParts { id, turns, commands, panels, on_busy: OnBusy::Queue(1) })
+    }
+
+    fn next_record(&self, setup: &SessionSetup) -> SessionRecord {
+        let id = SessionId::new(format!("s-{}", self.opened.fetch_add(1, Ordering::Relaxed) + 1));
+        let updated = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        SessionRecord { id, setup: setup.clone(), title: None, updated }
     }
 }
 
 impl SessionFactory for Factory {
     fn create(&self, request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>> {
         Box::pin(async move {
-            if request.cwd.contains("missing") {
-                return Err(OpenError::Folder { path: request.cwd, reason: "No such file or directory".to_owned() });
-            }
-            let id = SessionId::new(format!("s-{}", self.opened.fetch_add(1, Ordering::Relaxed) + 1));
-            let updated = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-            let (cwd, additional) = (request.cwd.clone(), request.additional.clone());
-            let record = SessionRecord { id: id.clone(), cwd, additional, title: None, updated };
-            let claim = self.journal.create(record).await?;
-            Ok(self.open(id, &request, History::default(), claim))
+            self.check(&request.setup)?;
+            let record = self.next_record(&request.setup);
+            let parts = self.open(record.id.clone(), request, History::default())?;
+            Ok(SessionHandle::spawn(parts, self.journal.create(record).await?))
         })
+    }
+
+    fn check(&self, setup: &SessionSetup) -> Result<(), OpenError> {
+        let paths = std::iter::once(&setup.cwd).chain(&setup.additional);
+        match (0..).map(RootId).zip(paths).find(|(_, path)| path.contains("missing")) {
+            None => Ok(()),
+            Some((root, path)) => {
+                let (path, reason) = (path.clone(), "No such file or directory".to_owned());
+                Err(OpenError::Folder { root, path, reason })
+            }
+        }
     }
 
     fn load(
         &self,
         id: SessionId,
         request: SessionRequest,
-    ) -> BoxFuture<'_, Result<(SessionHandle, Vec<SessionEvent>), OpenError>> {
+    ) -> BoxFuture<'_, Result<(SessionHandle, KeptSession), OpenError>> {
         Box::pin(async move {
             let claim = self.journal.claim(&id).await?;
-            let (_, events) = self.journal.load(&id).await?.ok_or_else(|| OpenError::Unknown(id.clone()))?;
-            Ok((self.open(id, &request, History::of(&events), claim), events))
+            let kept = self.journal.load(&id).await?.ok_or_else(|| OpenError::Unknown(id.clone()))?;
+            let parts = self.open(id, request, History::of(&kept.1))?;
+            Ok((SessionHandle::spawn(parts, claim), kept))
+        })
+    }
+
+    fn fork(&self, fork: Fork, request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>> {
+        Box::pin(async move {
+            let Fork { source, point, choices: _ } = fork;
+            let kept = self.journal.load(&source).await?;
+            let (_, events) = kept.ok_or_else(|| OpenError::Unknown(source.clone()))?;
+            let events =
+                forked(events, point).map_err(|message| OpenError::NoMessage { session: source.clone(), message })?;
+            self.check(&request.setup)?;
+            let record = self.next_record(&request.setup);
+            let parts = self.open(record.id.clone(), request, History::of(&events))?;
+            let claim = self.journal.fork(&source, record, events.into()).await?;
+            Ok(SessionHandle::spawn(parts, claim))
         })
     }
 

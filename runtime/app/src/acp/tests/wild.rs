@@ -51,7 +51,7 @@ async fn hostile_lines_are_answered_or_ignored_and_never_repeated() {
         {"result":{"sessions":[]},"id":"no newline"}
         {"result":{"sessions":[]},"id":"null params"}
         {"error":{"code":-32602,"message":"Invalid params","data":{"details":"invalid type, expected a string"}},"id":1}
-        {"error":{"code":-32602,"message":"Invalid params","data":{"cwd":"must be an absolute path"}},"id":2}
+        {"error":{"code":-32602,"message":"Invalid params","data":{"details":"invalid type, expected an object"}},"id":2}
         {"error":{"code":-32601,"message":"Method not found","data":{"method":""}},"id":8}
         {"error":{"code":-32601,"message":"Method not found","data":{"method":"__proto__"}},"id":9}
         {"error":{"code":-32600,"message":"Invalid request","data":{"reason":"the line is not one JSON-RPC 2.0 message; batches are not supported"}},"id":null}

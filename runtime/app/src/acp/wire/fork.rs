@@ -64,6 +64,16 @@ mod tests {
             Err(error) => serde_json::to_string(&agent_client_protocol::Error::from(error).data).unwrap(),
         })
         .collect();
-        expect![[""]].assert_eq(&table.join("\n"));
+        expect![[r#"
+            None
+            None
+            None
+            Some(ForkPoint { message: MessageId("msg-2"), side: After })
+            Some(ForkPoint { message: MessageId("msg-2"), side: After })
+            Some(ForkPoint { message: MessageId("msg-2"), side: Before })
+            {"_meta.aar.position":"unknown position","available":["after","before"]}
+            {"_meta.aar.messageId":"must be a string"}
+            {"cursorId":"no cursors are given out: name a message in `_meta.aar.messageId`"}"#]]
+        .assert_eq(&table.join("\n"));
     }
 }

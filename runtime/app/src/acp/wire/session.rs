@@ -1,6 +1,7 @@
-//! Sessions, modes and what the agent offers.
+//! Modes, sessions of a list, and what the agent offers.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::SystemTime;
 
 use acp_runtime_agent::policy::Mode;
 use acp_runtime_agent::store::SessionRecord;
@@ -8,15 +9,22 @@ use acp_runtime_agent::transcript::StopReason;
 use agent_client_protocol::v1::schema;
 use serde_json::json;
 
-use crate::acp::error::RequestError;
 use crate::acp::panels;
 
 /// What `initialize` offers. Nothing is offered that is not there.
 pub(in crate::acp) fn capabilities() -> schema::AgentCapabilities {
     let sessions = schema::SessionCapabilities::new()
         .list(schema::SessionListCapabilities::new())
+        .resume(schema::SessionResumeCapabilities::new())
         .close(schema::SessionCloseCapabilities::new())
-        .additional_directories(schema::SessionAdditionalDirectoriesCapabilities::new());
+        .delete(schema::SessionDeleteCapabilities::new())
+        .additional_directories(schema::SessionAdditionalDirectoriesCapabilities::new())
+        .system_prompt(
+            schema::SessionSystemPromptCapabilities::new().mode(
+                schema::SessionSystemPromptModeCapabilities::new()
+                    .override_(schema::SessionSystemPromptOverrideCapabilities::new()),
+            ),
+        );
     let mut meta = schema::Meta::new();
     meta.insert("aar".to_owned(), json!({ "panels": 1, "methods": panels::METHODS }));
     schema::AgentCapabilities::new()
@@ -35,24 +43,26 @@ pub(in crate::acp) fn modes(current: Mode) -> schema::SessionModeState {
     schema::SessionModeState::new(current.id(), all)
 }
 
-/// The session's folders, in the client's spelling: the first, and the others.
-pub(in crate::acp) fn directories(cwd: &Path, additional: &[PathBuf]) -> Result<(String, Vec<String>), RequestError> {
-    let absolute = |field: &'static str, path: &Path| match path.to_str() {
-        Some(text) if path.is_absolute() && !text.contains('\0') => Ok(text.to_owned()),
-        _ => Err(RequestError::field(field, "must be an absolute path")),
-    };
-    let additional = additional.iter().map(|path| absolute("additionalDirectories", path)).collect::<Result<_, _>>()?;
-    Ok((absolute("cwd", cwd)?, additional))
-}
-
 /// A line of `session/list`.
 pub(in crate::acp) fn session_info(record: SessionRecord) -> schema::SessionInfo {
-    // A clock that far off has no date to show.
-    let updated = jiff::Timestamp::try_from(record.updated).ok().map(|at| format!("{at:.3}"));
-    schema::SessionInfo::new(record.id.to_string(), record.cwd)
-        .additional_directories(record.additional.into_iter().map(PathBuf::from).collect::<Vec<_>>())
+    schema::SessionInfo::new(record.id.to_string(), record.setup.cwd)
+        .additional_directories(record.setup.additional.into_iter().map(PathBuf::from).collect::<Vec<_>>())
         .title(record.title)
-        .updated_at(updated)
+        .updated_at(date(record.updated))
+}
+
+/// When something last happened in a session.
+pub(in crate::acp) fn last_activity(at: SystemTime) -> schema::SessionUpdate {
+    let info = schema::SessionInfoUpdate::new();
+    schema::SessionUpdate::SessionInfoUpdate(match date(at) {
+        Some(date) => info.updated_at(date),
+        None => info,
+    })
+}
+
+/// A clock that is far off has no date to show.
+fn date(at: SystemTime) -> Option<String> {
+    jiff::Timestamp::try_from(at).ok().map(|at| format!("{at:.3}"))
 }
 
 /// Why a turn ended.
@@ -70,26 +80,17 @@ pub(in crate::acp) fn stop_reason(stop: StopReason) -> schema::StopReason {
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
+    use acp_runtime_agent::store::SessionSetup;
     use acp_runtime_agent::transcript::SessionId;
     use expect_test::expect;
 
     use super::*;
 
     #[test]
-    fn folders_must_be_absolute() {
-        let read = |cwd: &str, more: &str| directories(Path::new(cwd), &[PathBuf::from(more)]).is_ok();
-        assert!(read("/p", "/q"));
-        for (cwd, more) in [("", "/q"), ("p", "/q"), (".", "/q"), ("/p", "q"), ("/p\0", "/q")] {
-            assert!(!read(cwd, more), "{cwd:?} {more:?}");
-        }
-    }
-
-    #[test]
     fn a_listed_session_has_a_date() {
         let record = SessionRecord {
             id: SessionId::new("s"),
-            cwd: "/p".to_owned(),
-            additional: vec!["/q".to_owned()],
+            setup: SessionSetup { cwd: "/p".to_owned(), additional: vec!["/q".to_owned()], system_prompt: None },
             title: Some("Hello".to_owned()),
             updated: UNIX_EPOCH + Duration::from_secs(1_700_000_000),
         };

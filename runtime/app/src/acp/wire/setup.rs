@@ -115,7 +115,18 @@ mod tests {
             read("/p", &many),
             read("/p", &many[1..]).chars().take(20).collect(),
         ];
-        expect![[""]].assert_eq(&table.join("\n"));
+        expect![[r#"
+            /p [] null
+            /p/a ["/q", "/q/../r"] null
+            / ["/q"] null
+            {"cwd":"must be an absolute path, not ``"}
+            {"cwd":"must be an absolute path, not `p`"}
+            {"cwd":"must be an absolute path, not `.`"}
+            {"cwd":"must be an absolute path, not `/p `"}
+            {"additionalDirectories":"must be an absolute path, not `q `"}
+            {"additionalDirectories":"65 folders, at most 64 are opened"}
+            /p ["/1", "/2", "/3""#]]
+        .assert_eq(&table.join("\n"));
     }
 
     #[test]
@@ -134,6 +145,13 @@ mod tests {
             json!({ "mode": "append", "content": [text("See:"), { "type": "image", "data": "AA==", "mimeType": "image/png" }] }),
         ]
         .map(read);
-        expect![[""]].assert_eq(&table.join("\n"));
+        expect![[r#"
+            /p [] {"mode":"append","text":"Be kind.\n\nBe brief."}
+            /p [] {"mode":"override","text":"Be kind."}
+            {"systemPrompt":"unknown mode","available":["append","override"]}
+            {"systemPrompt":"content must not be empty"}
+            {"systemPrompt":"content must not be empty"}
+            {"systemPrompt":"block 1: only text is taken"}"#]]
+        .assert_eq(&table.join("\n"));
     }
 }

@@ -1,0 +1,127 @@
+//! Sessions that go on from others, by themselves.
+
+use acp_runtime_tests::{Runtime, Turn};
+use serde_json::{Value, json};
+
+/// Each prompt is two messages of the model: one that reads, one that tells.
+const WORK: &str = r#"
+quiet = true
+repeat = true
+[[reply]]
+steps = [{ text = "Looking. " }, { call = { tool = "read_file", arguments = { path = "a.txt" } } }]
+[[reply]]
+steps = [{ text = "It says hi." }]
+"#;
+
+fn work() -> Runtime {
+    Runtime::scripted(WORK).file("a.txt", "hi\n")
+}
+
+/// The ids of all messages and calls, each once, in order.
+fn ids(turn: &Turn) -> Vec<String> {
+    let mut ids = Vec::new();
+    for update in &turn.updates {
+        for field in ["messageId", "toolCallId"] {
+            if let Some(id) = update[field].as_str().filter(|id| !ids.iter().any(|known| known == id)) {
+                ids.push(id.to_owned());
+            }
+        }
+    }
+    ids
+}
+
+#[tokio::test]
+async fn a_fork_has_all_of_it_and_then_its_own() {
+    let runtime = work();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    editor.prompt(&session, "One").await;
+    editor.set_mode(&session, "plan").await;
+    let fork = editor.fork_session(&session, Value::Null).await;
+    editor.prompt(&fork, "Two").await;
+    editor.prompt(&session, "Three").await;
+    editor.close().await;
+
+    let editor = runtime.editor().await;
+    let (source, forked) = (editor.load_session(&session).await, editor.load_session(&fork).await);
+    assert_eq!(source.said("user_message_chunk"), "OneThree");
+    assert_eq!(forked.said("user_message_chunk"), "OneTwo");
+    assert_eq!(ids(&source), ids(&forked), "the same ids, before the fork and after it");
+    assert_eq!(forked.calls().len(), 2);
+    let list = editor.call("session/list", json!({ "cwd": runtime.project() })).await;
+    let titles: Vec<&Value> = list["sessions"].as_array().unwrap().iter().map(|session| &session["title"]).collect();
+    assert_eq!(titles, ["One", "One"]);
+    let params = json!({ "sessionId": fork, "cwd": runtime.project(), "mcpServers": [] });
+    assert_eq!(editor.call("session/load", params).await["modes"]["currentModeId"], "plan", "the mode comes along");
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a_fork_at_a_message_ends_there() {
+    let runtime = work();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let first = editor.prompt(&session, "One").await;
+    let second = editor.prompt(&session, "Two").await;
+    let (reads, tells) = (&ids(&first)[0], &ids(&first)[2]);
+    assert_eq!(&ids(&second)[0..1], ["msg-5"]);
+
+    for (at, said, calls) in [
+        (json!({ "messageId": reads }), "Looking. ", 1),
+        (json!({ "messageId": tells }), "Looking. It says hi.", 1),
+        (json!({ "messageId": "msg-4", "position": "before" }), "Looking. It says hi.", 1),
+        (json!({ "messageId": "msg-4", "position": "after" }), "Looking. It says hi.", 1),
+        (json!({ "messageId": "msg-1", "position": "before" }), "", 0),
+    ] {
+        let fork = editor.fork_session(&session, at.clone()).await;
+        // The conversation goes on: no call is left without an outcome.
+        assert_eq!(editor.prompt(&fork, "Go on").await.stop, "end_turn", "{at}");
+        let told = editor.load_session(&fork).await;
+        assert_eq!(told.text(), format!("{said}Looking. It says hi."), "{at}");
+        assert_eq!(told.calls().len(), calls + 1, "{at}");
+        assert!(told.calls().iter().all(|call| call.status() == "completed"), "{at}");
+    }
+    assert_eq!(editor.load_session(&session).await.said("user_message_chunk"), "OneTwo", "the source is as it was");
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn forks_that_make_no_sense_are_refused() {
+    let runtime = work();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    editor.prompt(&session, "One").await;
+    for (fields, code, named) in [
+        (json!({ "sessionId": "nope" }), -32002, "nope"),
+        (json!({ "cursorId": "c" }), -32602, "messageId"),
+        (json!({ "_meta": { "aar": { "messageId": "msg-9" } } }), -32602, "msg-9"),
+        (json!({ "_meta": { "aar": { "messageId": 9 } } }), -32602, "string"),
+        (json!({ "_meta": { "aar": { "messageId": "msg-1", "position": "x" } } }), -32602, "before"),
+        (json!({ "cwd": "relative" }), -32602, "relative"),
+        (json!({ "cwd": "/no/such/folder" }), -32602, "/no/such/folder"),
+        (json!({ "cwd": null }), -32602, "string"),
+    ] {
+        let mut params = json!({ "sessionId": session, "cwd": runtime.project() });
+        params.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let error = editor.request("session/fork", params).await.unwrap_err();
+        assert_eq!(error.code, code, "{fields}");
+        assert!(error.data.to_string().contains(named), "{fields}: {:?}", error.data);
+    }
+    let list = editor.call("session/list", json!({})).await;
+    assert_eq!(list["sessions"].as_array().unwrap().len(), 1, "a refused fork leaves no session");
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a_fork_needs_no_open_source_and_no_source_at_all_later() {
+    let runtime = work();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    editor.prompt(&session, "One").await;
+    editor.close().await;
+    let editor = runtime.editor().await;
+    let fork = editor.fork_session(&session, Value::Null).await;
+    editor.call("session/delete", json!({ "sessionId": session })).await;
+    assert_eq!(editor.load_session(&fork).await.said("user_message_chunk"), "One");
+    editor.close().await;
+}
