@@ -21,6 +21,7 @@ mod many_sessions;
 mod models;
 mod options;
 mod panels;
+mod permissions;
 mod process;
 mod session;
 mod session_files;

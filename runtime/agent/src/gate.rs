@@ -93,7 +93,7 @@ pub struct Ask {
     pub content: Vec<ToolContent>,
     /// The exact arguments.
     pub raw: Option<Value>,
-    /// Whether `always` may be offered: never for programs.
+    /// Whether `always` may be offered: never for programs, and not for code that changes under its name.
     pub may_remember: bool,
 }
 
@@ -120,14 +120,28 @@ pub trait Approver: Send + Sync {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, Approval>;
 }
 
-/// What was granted and remembered.
+/// What was granted and remembered. A book without a memory asks each time.
 pub trait GrantBook: Send + Sync {
     /// The rights of a plugin; none where it is not known.
     fn grants(&self, plugin: &PluginId) -> Option<GrantSet>;
+
     /// A remembered answer: yes or no.
-    fn remembered(&self, subject: &str, effect: &Effect) -> Option<bool>;
-    /// Remembers an answer for this project.
-    fn remember(&self, subject: &str, effect: &Effect, allowed: bool);
+    fn remembered<'a>(&'a self, origin: &'a Origin, effect: &'a Effect) -> BoxFuture<'a, Option<bool>> {
+        let _ = (origin, effect);
+        Box::pin(async { None })
+    }
+
+    /// Whether a yes may be remembered: not for code that changes under its name.
+    fn keeps(&self, origin: &Origin) -> bool {
+        let _ = origin;
+        false
+    }
+
+    /// Remembers an answer for this project, before the gate goes on.
+    fn remember<'a>(&'a self, origin: &'a Origin, effect: &'a Effect, allowed: bool) -> BoxFuture<'a, ()> {
+        let _ = (origin, effect, allowed);
+        Box::pin(async {})
+    }
 }
 
 /// Keeps a line for every decision.
@@ -213,7 +227,7 @@ impl Gate {
             match self.judge(&origin, effect) {
                 Decision::Allow => self.note(&origin, effect, true, "policy"),
                 Decision::Deny(rule) => return Err(self.refuse_by_rule(&origin, effect, &rule)),
-                Decision::Ask => match self.book.remembered(&subject, effect) {
+                Decision::Ask => match self.book.remembered(&origin, effect).await {
                     Some(true) => self.note(&origin, effect, true, "remembered"),
                     Some(false) => return Err(self.refuse(&origin, effect, "remembered", Why::Remembered)),
                     None => open.push(effect),
@@ -247,7 +261,7 @@ impl Gate {
         first: &Effect,
         exhibit: Exhibit,
     ) -> Result<(), Refusal> {
-        let may_remember = !open.iter().any(|effect| matches!(effect, Effect::Run(_)));
+        let may_remember = self.book.keeps(origin) && !open.iter().any(|effect| matches!(effect, Effect::Run(_)));
         let approval = self
             .approver
             .ask(Ask {
@@ -263,7 +277,7 @@ impl Gate {
         let allowed = matches!(approval, Approval::AllowOnce | Approval::AllowAlways);
         if (may_remember && approval == Approval::AllowAlways) || approval == Approval::RejectAlways {
             for effect in open {
-                self.book.remember(subject, effect, allowed);
+                self.book.remember(origin, effect, allowed).await;
             }
         }
         match approval {

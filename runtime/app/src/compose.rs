@@ -5,6 +5,7 @@
 //! plugins) they share. Tested through the real binary in `tests/it`.
 
 mod book;
+mod permissions;
 mod shelf;
 mod storage;
 
@@ -43,6 +44,7 @@ use crate::transport::stdio;
 use crate::workspace::{DiskWorkspace, RootError, RootRegistry};
 
 use book::Book;
+use permissions::Permissions;
 pub use shelf::{KnownPlugin, Origin, Shelf};
 use storage::PluginStorage;
 
@@ -168,7 +170,8 @@ impl Runtime {
         let outbox = Outbox::new(id.clone(), history, stale.clone(), Arc::new(self.store.clone()), face.audience(&id));
         let approver = Arc::new(OrderedApprover::new(outbox.clone(), face.approver(&id)));
         let book = Arc::new(Book::new(&plugins, Answers::new(self.store.clone(), roots.clone())));
-        let gate = Arc::new(Gate::new(policy, options.leeway().clone(), approver, book, self.audit.sink(id.clone())));
+        let gate =
+            Arc::new(Gate::new(policy, options.leeway().clone(), approver, book.clone(), self.audit.sink(id.clone())));
         let workspace = face.overlay(&id, &roots, Arc::new(disk));
 
         let project = roots.iter().next().map(|root| root.canonical.display().to_string()).unwrap_or_default();
@@ -191,6 +194,7 @@ impl Runtime {
         let mut panels = PanelBoard::new(stale, options.switches().clone());
         let mut commands = command_catalog(options.switches().clone());
         furnish(offered, &mut tools, &mut panels, &mut commands);
+        add(commands.add(Arc::new(Permissions::new(book, tools.clone()))));
         if kept.is_some_and(|kept| kept != options.mode()) {
             outbox.emit(SessionEvent::ModeChanged { mode: options.mode() });
         }

@@ -26,7 +26,7 @@ use acp_runtime_agent::transcript::SessionId;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-pub use self::answers::Answers;
+pub use self::answers::{Answer, Answers, PluginIdentity, Subject};
 pub use self::kv::{KvSpace, KvWrite};
 use self::owner::Owner;
 use self::worker::{Role, Worker};

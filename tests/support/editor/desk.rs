@@ -37,8 +37,12 @@ impl Permission {
 pub enum Answer {
     /// Picks the option of that kind, such as `allow_once`.
     Pick(&'static str),
+    /// Names an option by its id, whether it was offered or not.
+    Id(&'static str),
     /// Lets it go.
     Cancel,
+    /// The client answers with an error.
+    Fail,
     /// Looks at it and does nothing, until the turn is cancelled.
     Hold,
 }
@@ -174,21 +178,22 @@ impl Desk {
         };
         let answer = (options.answer)(&permission);
         let option = |kind| permission.options.iter().find(|option| option["kind"] == kind).cloned();
-        let chosen = match answer {
-            Answer::Pick(kind) => Some(option(kind).unwrap_or_else(|| panic!("no `{kind}` in {permission:#?}"))),
-            Answer::Cancel | Answer::Hold => None,
-        };
-        self.permissions.push(permission);
-        match (answer, chosen) {
-            (Answer::Hold, _) => {
+        let picked = |id: &Value| Some(json!({ "result": { "outcome": { "outcome": "selected", "optionId": id } } }));
+        let reply = match answer {
+            Answer::Pick(kind) => match option(kind) {
+                Some(option) => picked(&option["optionId"]),
+                None => panic!("no `{kind}` in {permission:#?}"),
+            },
+            Answer::Id(id) => picked(&json!(id)),
+            Answer::Cancel => Some(cancelled()),
+            Answer::Fail => Some(json!({ "error": { "code": -32603, "message": "Internal error" } })),
+            Answer::Hold => {
                 self.held.push((id.clone(), cancelled()));
                 None
             }
-            (_, Some(option)) => {
-                Some(json!({ "result": { "outcome": { "outcome": "selected", "optionId": option["optionId"] } } }))
-            }
-            (_, None) => Some(cancelled()),
-        }
+        };
+        self.permissions.push(permission);
+        reply
     }
 
     fn elicit(&mut self, options: &EditorOptions, id: &Value, params: &Value) -> Option<Value> {

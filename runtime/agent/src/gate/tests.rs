@@ -26,19 +26,25 @@ impl Approver for World {
 impl GrantBook for World {
     fn grants(&self, plugin: &PluginId) -> Option<GrantSet> {
         let grants = vec![Grant::Read(PathGlob::subtree("")), Grant::Write(PathGlob::subtree("notes"))];
-        (plugin.as_str() == "acme:notes").then(|| GrantSet {
+        plugin.as_str().starts_with("acme:notes").then(|| GrantSet {
             tier: Tier::Installed,
             ceiling: grants.clone(),
             granted: vec![Grant::Write(PathGlob::subtree("notes"))],
         })
     }
 
-    fn remembered(&self, subject: &str, effect: &Effect) -> Option<bool> {
-        self.remembered.lock().unwrap().get(&format!("{subject} {effect}")).copied()
+    fn remembered<'a>(&'a self, origin: &'a Origin, effect: &'a Effect) -> BoxFuture<'a, Option<bool>> {
+        let answer = self.remembered.lock().unwrap().get(&format!("{} {effect}", origin.subject())).copied();
+        Box::pin(async move { answer })
     }
 
-    fn remember(&self, subject: &str, effect: &Effect, allowed: bool) {
-        self.remembered.lock().unwrap().insert(format!("{subject} {effect}"), allowed);
+    fn keeps(&self, origin: &Origin) -> bool {
+        !origin.subject().ends_with("-in-the-making")
+    }
+
+    fn remember<'a>(&'a self, origin: &'a Origin, effect: &'a Effect, allowed: bool) -> BoxFuture<'a, ()> {
+        self.remembered.lock().unwrap().insert(format!("{} {effect}", origin.subject()), allowed);
+        Box::pin(async {})
     }
 }
 
@@ -136,6 +142,15 @@ async fn programs_are_never_allowed_for_good() {
     assert!(!world.asked.lock().unwrap()[0].may_remember);
     *world.answer.lock().unwrap() = Some(Approval::RejectOnce);
     assert_eq!(outcome(&gate, model(), run).await, "denied: run `make`: the user refused");
+}
+
+#[tokio::test]
+async fn code_that_changes_under_its_name_is_never_allowed_for_good() {
+    let (world, gate) = gate(Mode::Review, Some(Approval::AllowAlways));
+    let asking = || outcome(&gate, plugin("acme:notes-in-the-making"), Effect::Read(path("a").scope()));
+    assert_eq!((asking().await.as_str(), asking().await.as_str()), ("permit", "permit"));
+    let asked = world.asked.lock().unwrap();
+    assert!(asked.len() == 2 && !asked[0].may_remember, "{asked:?}");
 }
 
 #[tokio::test]

@@ -227,12 +227,6 @@ impl GrantBook for NoBook {
     fn grants(&self, _: &PluginId) -> Option<GrantSet> {
         None
     }
-
-    fn remembered(&self, _: &str, _: &Effect) -> Option<bool> {
-        None
-    }
-
-    fn remember(&self, _: &str, _: &Effect, _: bool) {}
 }
 
 impl AuditSink for NoBook {

@@ -2,34 +2,93 @@
 
 use std::collections::HashMap;
 
-use acp_runtime_agent::capability::{Effect, GrantSet, PluginId};
-use acp_runtime_agent::gate::GrantBook;
+use acp_runtime_agent::capability::{Effect, Grant, GrantSet, PluginId};
+use acp_runtime_agent::gate::{GrantBook, Origin};
+use acp_runtime_host::package::Digest;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 
-use super::KnownPlugin;
-use crate::store::Answers;
+use super::{KnownPlugin, shelf};
+use crate::store::{Answers, PluginIdentity, Subject};
 
 pub(super) struct Book {
-    grants: HashMap<PluginId, GrantSet>,
+    plugins: HashMap<PluginId, Known>,
     answers: Answers,
+}
+
+struct Known {
+    grants: GrantSet,
+    identity: PluginIdentity,
+    /// It is what its name says: nobody builds it anew under the same one.
+    settled: bool,
 }
 
 impl Book {
     pub(super) fn new(plugins: &[KnownPlugin], answers: Answers) -> Self {
-        let grants = plugins.iter().map(|known| (known.plugin.id().clone(), known.grants.clone())).collect();
-        Self { grants, answers }
+        let known = |plugin: &KnownPlugin| Known {
+            grants: plugin.grants.clone(),
+            identity: identity(plugin),
+            settled: match plugin.origin {
+                shelf::Origin::Bundled | shelf::Origin::Installed => true,
+                shelf::Origin::Named => false,
+            },
+        };
+        let plugins = plugins.iter().map(|plugin| (plugin.plugin.id().clone(), known(plugin))).collect();
+        Self { plugins, answers }
     }
+
+    pub(super) fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
+    pub(super) fn plugins(&self) -> impl Iterator<Item = &PluginId> {
+        self.plugins.keys()
+    }
+
+    /// Whom an answer to that origin is about.
+    pub(super) fn subject(&self, origin: &Origin) -> Subject {
+        let known = match origin {
+            Origin::Plugin { plugin, .. } => self.plugins.get(plugin),
+            Origin::Model { .. } | Origin::Panel(_) | Origin::Command(_) => None,
+        };
+        Subject { name: origin.subject(), plugin: known.map(|known| known.identity.clone()) }
+    }
+}
+
+/// An answer about a bundled plugin says nothing about one of the same id from elsewhere.
+fn identity(known: &KnownPlugin) -> PluginIdentity {
+    let manifest = known.plugin.manifest();
+    PluginIdentity {
+        publisher: format!("{} {}", known.origin.as_str(), manifest.id.namespace()),
+        id: manifest.id.clone(),
+        capabilities: digest(manifest.ceiling()),
+    }
+}
+
+/// Of rights, in whatever order.
+fn digest(rights: Vec<Grant>) -> String {
+    let mut lines: Vec<String> = rights.iter().map(ToString::to_string).collect();
+    lines.sort_unstable();
+    Digest::of(lines.join("\n").as_bytes()).hex()
 }
 
 impl GrantBook for Book {
     fn grants(&self, plugin: &PluginId) -> Option<GrantSet> {
-        self.grants.get(plugin).cloned()
+        self.plugins.get(plugin).map(|known| known.grants.clone())
     }
 
-    fn remembered(&self, subject: &str, effect: &Effect) -> Option<bool> {
-        self.answers.remembered(subject, effect)
+    fn remembered<'a>(&'a self, origin: &'a Origin, effect: &'a Effect) -> BoxFuture<'a, Option<bool>> {
+        async move { self.answers.remembered(&self.subject(origin), effect).await }.boxed()
     }
 
-    fn remember(&self, subject: &str, effect: &Effect, allowed: bool) {
-        self.answers.remember(subject, effect, allowed);
+    fn keeps(&self, origin: &Origin) -> bool {
+        match origin {
+            Origin::Plugin { plugin, .. } => self.plugins.get(plugin).is_some_and(|known| known.settled),
+            Origin::Model { .. } | Origin::Panel(_) | Origin::Command(_) => true,
+        }
+    }
+
+    fn remember<'a>(&'a self, origin: &'a Origin, effect: &'a Effect, allowed: bool) -> BoxFuture<'a, ()> {
+        async move { self.answers.remember(&self.subject(origin), effect, allowed).await }.boxed()
     }
 }

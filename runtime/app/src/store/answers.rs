@@ -1,110 +1,179 @@
 //! What a person has answered for good: this subject may, or may not, do this in this project.
 //!
-//! Answers are looked up while a person could be asked at that moment, so they are read from the file at the first such
-//! moment and kept in memory. Knows nothing about which answers may be remembered; the gate decides that.
+//! An answer is about one exact effect, or, typed by the person, about all that a pattern covers. One about a plugin
+//! holds while the plugin has the same publisher and asks for the same rights. Nothing is held in memory: what one
+//! session remembers or takes back holds at once for all, in other processes too. Knows nothing about which answers may
+//! be remembered; the gate decides that.
 
-use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use acp_runtime_agent::capability::{Effect, RootId, Roots, WorkspacePath};
-use futures::executor::block_on;
-use rusqlite::params;
+use acp_runtime_agent::capability::{Effect, EffectPattern, PluginId, RootId, Roots, WorkspacePath};
+use acp_runtime_agent::store::StoreError;
+use rusqlite::{Connection, Row, params};
 
+use super::schema::Fault;
 use super::{SqliteStore, journal};
+
+/// In the place of an effect's class: the key is a pattern.
+const PATTERN: &str = "pattern";
 
 /// The remembered answers of one project.
 pub struct Answers {
     store: SqliteStore,
     roots: Roots,
-    /// None until they were read.
-    known: RwLock<Option<Known>>,
 }
 
-type Known = HashMap<Question, bool>;
+/// Whom an answer is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// `tool write_file`, `plugin aar:notes`.
+    pub name: String,
+    /// Where it is a plugin.
+    pub plugin: Option<PluginIdentity>,
+}
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Question {
-    subject: String,
+/// What makes a plugin the one that was answered for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginIdentity {
+    /// Who stands for it.
+    pub publisher: String,
+    /// Its id.
+    pub id: PluginId,
+    /// A digest of the rights that it asks for.
+    pub capabilities: String,
+}
+
+/// A remembered answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Whom it is about: `tool write_file`, `plugin aar:notes`.
+    pub subject: String,
+    /// What it is about, such as ``write `a.txt` ``, or a pattern.
+    pub effects: String,
+    /// Yes or no.
+    pub allowed: bool,
+    /// When it was given.
+    pub since: SystemTime,
     class: String,
     key: String,
 }
 
 impl Answers {
-    /// Those of the project whose folder is the first of `roots`. Costs nothing until the first question.
+    /// Those of the project whose folder is the first of `roots`.
     pub fn new(store: SqliteStore, roots: Roots) -> Self {
-        Self { store, roots, known: RwLock::default() }
+        Self { store, roots }
     }
 
-    /// The answer to this very question: yes, no, or none. A store that cannot be read has none, so the person is
-    /// asked again.
-    pub fn remembered(&self, subject: &str, effect: &Effect) -> Option<bool> {
-        let question = self.question(subject, effect);
-        if let Some(known) = &*self.known.read().unwrap_or_else(PoisonError::into_inner) {
-            return known.get(&question).copied();
-        }
-        self.with_known(|known| known.get(&question).copied())
-    }
-
-    /// Remembers an answer, at once here and soon in the file.
-    pub fn remember(&self, subject: &str, effect: &Effect, allowed: bool) {
-        let question = self.question(subject, effect);
-        self.with_known(|known| known.insert(question.clone(), allowed));
-        let project = self.project();
-        // Not waited for; a failure is logged by the writer.
-        drop(self.store.0.writer.submit(move |db| {
-            db.prepare_cached(
-                "INSERT INTO answer (project, subject, effect_class, effect_key, allowed, created)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-                 ON CONFLICT DO UPDATE SET allowed = excluded.allowed, created = excluded.created",
-            )?
-            .execute(params![
-                project,
-                question.subject,
-                question.class,
-                question.key,
-                allowed,
-                journal::micros(SystemTime::now())
-            ])?;
-            Ok(())
-        }));
-    }
-
-    fn with_known<T>(&self, use_it: impl FnOnce(&mut Known) -> T) -> T {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        match &mut *known {
-            Some(known) => use_it(known),
-            none => match self.read() {
-                Ok(read) => use_it(none.insert(read)),
-                Err(error) => {
-                    tracing::warn!("remembered answers are not available: {error}");
-                    use_it(&mut Known::new())
+    /// The answer to this very question: yes, no, or none. Of several, a no goes first. A store that cannot be read has
+    /// none, so the person is asked again.
+    pub async fn remembered(&self, subject: &Subject, effect: &Effect) -> Option<bool> {
+        let (project, subject, effect) = (self.project(), subject.clone(), effect.clone());
+        let (class, key) = self.exactly(&effect);
+        let in_project = in_first_root(&effect);
+        let found = self.store.0.reader.submit(move |db| {
+            let applies = |kept: &Kept| match kept {
+                Kept { class: kept_class, key: pattern, allowed } if kept_class == PATTERN => {
+                    in_project && pattern_holds(pattern, &effect, *allowed)
                 }
-            },
+                Kept { class: kept_class, key: kept_key, .. } => *kept_class == class && *kept_key == key,
+            };
+            Ok(about(db, &project, &subject)?.into_iter().filter(applies).map(|kept| kept.allowed).min())
+        });
+        found.await.unwrap_or_else(|error| {
+            tracing::warn!("remembered answers are not available: {error}");
+            None
+        })
+    }
+
+    /// Remembers the answer to this very question. One that cannot be kept is asked for again.
+    pub async fn remember(&self, subject: &Subject, effect: &Effect, allowed: bool) {
+        let (class, key) = self.exactly(effect);
+        if let Err(error) = self.keep(subject, &class, key, allowed).await {
+            tracing::warn!("the answer is not remembered: {error}");
         }
     }
 
-    /// Waits for the reader: about a millisecond, once in a session, and right before a person would be asked.
-    fn read(&self) -> Result<Known, acp_runtime_agent::store::StoreError> {
+    /// Answers for everything that the pattern covers in the project's own folder.
+    pub async fn decide(&self, subject: &Subject, pattern: &EffectPattern, allowed: bool) -> Result<(), StoreError> {
+        self.keep(subject, PATTERN, pattern.to_string(), allowed).await
+    }
+
+    /// All of the project, oldest first.
+    pub async fn list(&self) -> Result<Vec<Answer>, StoreError> {
         let project = self.project();
-        block_on(self.store.0.reader.submit(move |db| {
-            let known = db
-                .prepare_cached("SELECT subject, effect_class, effect_key, allowed FROM answer WHERE project = ?1")?
-                .query_map([project], |row| {
-                    Ok((Question { subject: row.get(0)?, class: row.get(1)?, key: row.get(2)? }, row.get(3)?))
-                })?
-                .collect::<Result<_, _>>()?;
-            Ok(known)
-        }))
+        self.store
+            .0
+            .reader
+            .submit(move |db| {
+                let listed = db
+                    .prepare_cached(
+                        "SELECT subject, effect_class, effect_key, allowed, created FROM answer WHERE project = ?1
+                     ORDER BY created, subject, effect_class, effect_key",
+                    )?
+                    .query_map([project], answer)?
+                    .collect::<Result<_, _>>()?;
+                Ok(listed)
+            })
+            .await
+    }
+
+    /// Forgets answers: what they were about is asked for again.
+    pub async fn revoke(&self, answers: Vec<Answer>) -> Result<(), StoreError> {
+        let project = self.project();
+        self.store
+            .0
+            .writer
+            .submit(move |db| {
+                let mut delete = db.prepare_cached(
+                    "DELETE FROM answer WHERE project = ?1 AND subject = ?2 AND effect_class = ?3 AND effect_key = ?4",
+                )?;
+                for Answer { subject, class, key, .. } in &answers {
+                    delete.execute(params![project, subject, class, key])?;
+                }
+                Ok(())
+            })
+            .await
+    }
+
+    async fn keep(&self, subject: &Subject, class: &str, key: String, allowed: bool) -> Result<(), StoreError> {
+        let (project, class) = (self.project(), class.to_owned());
+        let Subject { name, plugin } = subject.clone();
+        self.store
+            .0
+            .writer
+            .submit(move |db| {
+                let plugin = plugin.as_ref();
+                db.prepare_cached(
+                    "INSERT INTO answer
+                     (project, subject, effect_class, effect_key, allowed, created, publisher, plugin, capability_hash)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+                 ON CONFLICT DO UPDATE SET allowed = excluded.allowed, created = excluded.created,
+                     publisher = excluded.publisher, plugin = excluded.plugin,
+                     capability_hash = excluded.capability_hash",
+                )?
+                .execute(params![
+                    project,
+                    name,
+                    class,
+                    key,
+                    allowed,
+                    journal::micros(SystemTime::now()),
+                    plugin.map(|plugin| &plugin.publisher),
+                    plugin.map(|plugin| plugin.id.as_str()),
+                    plugin.map(|plugin| &plugin.capabilities),
+                ])?;
+                Ok(())
+            })
+            .await
     }
 
     fn project(&self) -> String {
         self.roots.get(RootId(0)).map(|root| root.canonical.display().to_string()).unwrap_or_default()
     }
 
-    /// Numbers of roots mean other folders in the next session, and a server may take back that it only reads: both
-    /// are spelled out.
-    fn question(&self, subject: &str, effect: &Effect) -> Question {
+    /// The effect's class and key. Numbers of roots mean other folders in the next session, and a server may take back
+    /// that it only reads: both are spelled out.
+    fn exactly(&self, effect: &Effect) -> (String, String) {
         let in_root = |root: RootId| match self.roots.get(root) {
             Some(found) if root != RootId(0) => format!("{}/", found.canonical.display()),
             _ => String::new(),
@@ -125,6 +194,76 @@ impl Answers {
             | Effect::Kv(_)
             | Effect::Prompt => effect.key(),
         };
-        Question { subject: subject.to_owned(), class: effect.class().to_owned(), key }
+        (effect.class().to_owned(), key)
     }
 }
+
+/// An answer about one subject.
+struct Kept {
+    class: String,
+    key: String,
+    allowed: bool,
+}
+
+/// What was answered about that subject, as it is now.
+fn about(db: &Connection, project: &str, subject: &Subject) -> Result<Vec<Kept>, Fault> {
+    let plugin = subject.plugin.as_ref();
+    let kept = db
+        .prepare_cached(
+            "SELECT effect_class, effect_key, allowed FROM answer
+             WHERE project = ?1 AND subject = ?2 AND publisher IS ?3 AND plugin IS ?4 AND capability_hash IS ?5",
+        )?
+        .query_map(
+            params![
+                project,
+                subject.name,
+                plugin.map(|plugin| &plugin.publisher),
+                plugin.map(|plugin| plugin.id.as_str()),
+                plugin.map(|plugin| &plugin.capabilities),
+            ],
+            |row| Ok(Kept { class: row.get(0)?, key: row.get(1)?, allowed: row.get(2)? }),
+        )?
+        .collect::<Result<_, _>>()?;
+    Ok(kept)
+}
+
+fn answer(row: &Row<'_>) -> rusqlite::Result<Answer> {
+    let (class, key): (String, String) = (row.get(1)?, row.get(2)?);
+    let effects = match (class.as_str(), key.as_str()) {
+        (PATTERN, pattern) => pattern.to_owned(),
+        (class, "") => class.to_owned(),
+        (class, key) => format!("{class} `{key}`"),
+    };
+    let since = UNIX_EPOCH + Duration::from_micros(row.get::<_, i64>(4)?.try_into().unwrap_or(0));
+    Ok(Answer { subject: row.get(0)?, effects, allowed: row.get(3)?, since, class, key })
+}
+
+/// A yes needs all of the effect, a no some of it.
+fn pattern_holds(pattern: &str, effect: &Effect, allowed: bool) -> bool {
+    match EffectPattern::parse(pattern) {
+        Ok(pattern) if allowed => pattern.covers(effect),
+        Ok(pattern) => pattern.touches(effect),
+        // Written by a version that knew more.
+        Err(_) => !allowed,
+    }
+}
+
+/// A pattern says nothing of other folders: they may be others in the next session.
+fn in_first_root(effect: &Effect) -> bool {
+    let first = |root: RootId| root == RootId(0);
+    match effect {
+        Effect::Read(scope) | Effect::Write(scope) | Effect::Delete(scope) => first(scope.root),
+        Effect::Move { from, to } => first(from.root()) && first(to.root()),
+        Effect::Run(_)
+        | Effect::Fetch(_)
+        | Effect::UseSecret(_)
+        | Effect::CallPlugin(..)
+        | Effect::CallServer { .. }
+        | Effect::ReadSession
+        | Effect::Kv(_)
+        | Effect::Prompt => true,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -88,6 +88,10 @@ pub(super) const STEPS: &[&str] = &[
     "
     ALTER TABLE session ADD COLUMN system_prompt TEXT;  -- a JSON object
 ",
+    "
+    -- Kept without saying which plugin they are about: asked for again.
+    DELETE FROM answer WHERE subject LIKE 'plugin %' AND (plugin IS NULL OR capability_hash IS NULL);
+",
 ];
 
 /// Why work on the database failed, before the file's name is added.

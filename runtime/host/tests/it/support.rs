@@ -217,12 +217,6 @@ impl GrantBook for Book {
     fn grants(&self, plugin: &PluginId) -> Option<GrantSet> {
         self.0.lock().unwrap().get(plugin).cloned()
     }
-
-    fn remembered(&self, _subject: &str, _effect: &Effect) -> Option<bool> {
-        None
-    }
-
-    fn remember(&self, _subject: &str, _effect: &Effect, _allowed: bool) {}
 }
 
 struct NoAudit;

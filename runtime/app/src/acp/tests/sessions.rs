@@ -9,7 +9,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, RootId, Roots, ToolName, WorkspacePath};
 use acp_runtime_agent::context::History;
 use acp_runtime_agent::event::{EventSink as _, SessionEvent};
-use acp_runtime_agent::gate::{AuditEntry, AuditSink, Gate, GrantBook, Permit};
+use acp_runtime_agent::gate::{AuditEntry, AuditSink, Gate, GrantBook, Origin, Permit};
 use acp_runtime_agent::model::{
     InputSchema, Model, ModelChoice, ModelError, ModelEvent, ModelRequest, ModelSource, ToolKind, ToolSpec,
 };
@@ -445,10 +445,10 @@ impl GrantBook for Nothing {
     fn grants(&self, _plugin: &PluginId) -> Option<GrantSet> {
         None
     }
-    fn remembered(&self, _subject: &str, _effect: &Effect) -> Option<bool> {
-        None
+
+    fn keeps(&self, _origin: &Origin) -> bool {
+        true
     }
-    fn remember(&self, _subject: &str, _effect: &Effect, _allowed: bool) {}
 }
 
 impl AuditSink for Nothing {

@@ -1,0 +1,153 @@
+//! Questions to the person: what may be chosen, what each choice leads to, what is remembered and taken back.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use acp_runtime_tests::{Answer, EditorDouble, EditorOptions, Permission, Runtime};
+use serde_json::json;
+
+/// Writes `a.txt` in every turn.
+const WRITES: &str = r#"
+quiet = true
+repeat = true
+[[reply]]
+steps = [{ call = { tool = "write_file", arguments = { path = "a.txt", content = "x" } } }]
+[[reply]]
+steps = [{ text = "." }]
+"#;
+
+/// A person who gives these answers, one after another, and the last one for ever.
+fn answering(answers: &'static [Answer]) -> EditorOptions {
+    let asked = AtomicUsize::new(0);
+    EditorOptions::default().answering(move |_| answers[asked.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1)])
+}
+
+async fn opened(runtime: &Runtime, options: EditorOptions) -> (EditorDouble, String) {
+    let editor = runtime.editor_with(options).await;
+    let session = editor.new_session().await;
+    (editor, session)
+}
+
+fn kinds(permission: &Permission) -> Vec<&str> {
+    permission.options.iter().filter_map(|option| option["kind"].as_str()).collect()
+}
+
+/// The status of the turn's only call, and how often the person was asked until now.
+async fn write(editor: &EditorDouble, session: &str) -> (String, usize) {
+    let call = editor.prompt(session, "Write").await.call();
+    (call.status().to_owned(), editor.permissions().len())
+}
+
+fn status(status: &str, asked: usize) -> (String, usize) {
+    (status.to_owned(), asked)
+}
+
+#[tokio::test]
+async fn there_is_one_option_of_each_kind_and_each_does_what_it_says() {
+    for (answer, first, then) in [
+        (Answer::Pick("allow_once"), "completed", status("completed", 2)),
+        (Answer::Pick("allow_always"), "completed", status("completed", 1)),
+        (Answer::Pick("reject_once"), "failed", status("failed", 2)),
+        (Answer::Pick("reject_always"), "failed", status("failed", 1)),
+        (Answer::Cancel, "failed", status("failed", 2)),
+        (Answer::Id("allow"), "failed", status("failed", 2)),
+        (Answer::Fail, "failed", status("failed", 2)),
+    ] {
+        let options = EditorOptions::default().answering(move |_| answer);
+        let (editor, session) = opened(&Runtime::scripted(WRITES), options).await;
+        assert_eq!(write(&editor, &session).await, status(first, 1), "{answer:?}");
+        assert_eq!(write(&editor, &session).await, then, "{answer:?}, again");
+        let asked = &editor.permissions()[0];
+        assert_eq!(kinds(asked), ["allow_once", "allow_always", "reject_once", "reject_always"]);
+        editor.close().await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_for_good_holds_in_its_project_until_it_is_taken_back() {
+    let runtime = Runtime::scripted(WRITES);
+    let (editor, session) = opened(&runtime, answering(&[Answer::Pick("allow_always"), Answer::Cancel])).await;
+    assert!(editor.prompt(&session, "/permissions").await.text().starts_with("Nothing was answered for good"));
+    assert_eq!(write(&editor, &session).await, status("completed", 1));
+    let listed = editor.prompt(&session, "/permissions").await.text();
+    assert!(listed.contains("\n1. tool write_file: write `a.txt` allowed (since 20"), "{listed}");
+    editor.close().await;
+
+    // In another process and session of the same project, and not in another project.
+    let (editor, session) = opened(&runtime, answering(&[Answer::Cancel])).await;
+    assert_eq!(write(&editor, &session).await, status("completed", 0));
+    std::fs::create_dir(runtime.project().join("inner")).unwrap();
+    let params = json!({ "cwd": runtime.project().join("inner"), "mcpServers": [] });
+    let elsewhere = editor.call("session/new", params).await["sessionId"].as_str().unwrap().to_owned();
+    assert_eq!(write(&editor, &elsewhere).await, status("failed", 1));
+
+    // Taken back in one session, it is taken back in all.
+    let other = editor.new_session().await;
+    let revoked = editor.prompt(&other, "/permissions revoke 1").await.text();
+    assert!(revoked.starts_with("Taken back: tool write_file: write `a.txt` allowed."), "{revoked}");
+    assert_eq!(write(&editor, &session).await, status("failed", 2));
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a_wider_answer_is_typed() {
+    let (editor, session) = opened(&Runtime::scripted(WRITES), answering(&[Answer::Cancel])).await;
+    let said = editor.prompt(&session, "/permissions allow write_file write:*.txt").await.text();
+    assert!(said.contains("1. tool write_file: write:*.txt allowed"), "{said}");
+    assert_eq!(write(&editor, &session).await, status("completed", 0));
+    let said = editor.prompt(&session, "/permissions deny write_file write:a.*").await.text();
+    assert!(said.contains("2. tool write_file: write:a.* denied"), "{said}");
+    assert_eq!(write(&editor, &session).await, status("failed", 0));
+    let said = editor.prompt(&session, "/permissions allow aar:notes write:**").await.text();
+    assert!(said.contains("3. plugin aar:notes: write:** allowed"), "{said}");
+    assert!(editor.prompt(&session, "/permissions revoke all").await.text().contains("Taken back: 3 answers."));
+    for (typed, error) in [
+        ("/permissions revoke 1", "there is no answer `1`"),
+        ("/permissions revoke", "type `/permissions`"),
+        ("/permissions allow write_file", "type `/permissions`"),
+        ("/permissions allow write_fil write", "there is no tool and no plugin `write_fil`; did you mean `write_file`"),
+        ("/permissions allow write_file wirte", "`wirte` is not a class of effects"),
+        ("/permissions forbid write_file write", "type `/permissions`"),
+    ] {
+        let said = editor.prompt(&session, typed).await.text();
+        assert!(said.starts_with("error: ") && said.contains(error), "{typed}: {said}");
+    }
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn the_mode_goes_before_an_answer() {
+    let (editor, session) = opened(&Runtime::scripted(WRITES), answering(&[Answer::Pick("allow_always")])).await;
+    assert_eq!(write(&editor, &session).await, status("completed", 1));
+    editor.set_mode(&session, "read-only").await;
+    assert_eq!(write(&editor, &session).await, status("failed", 1));
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a_plugin_from_a_path_is_asked_about_each_time() {
+    let bundled = acp_runtime_tests::runtime::build_folder().join("plugins/code-stats.wasm");
+    let config = format!("[plugins]\nbundled = false\npaths = ['{}']\n", bundled.display());
+    let runtime = Runtime::new().config(&config).file("src/lib.rs", "pub fn f() {}\n");
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let kept = seen.clone();
+    let options = EditorOptions::default().answering(move |permission| {
+        kept.lock().unwrap().push(kinds(permission).join(" "));
+        Answer::Pick("allow_once")
+    });
+    let (editor, session) = opened(&runtime, options).await;
+    for times in 1..3 {
+        let text = editor.prompt(&session, "/call code-stats {}").await.text();
+        assert!(text.contains("Rust"), "{text}");
+        assert_eq!(*seen.lock().unwrap(), vec!["allow_once reject_once reject_always"; times]);
+    }
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a_question_without_an_answer_is_a_no_in_time() {
+    let runtime = Runtime::scripted(WRITES).config("[permission]\ntimeout = 0.2\n");
+    let (editor, session) = opened(&runtime, answering(&[Answer::Hold])).await;
+    assert_eq!(write(&editor, &session).await, status("failed", 1));
+    editor.close().await;
+}
