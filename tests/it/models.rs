@@ -28,8 +28,8 @@ fn open(base_url: &str, lines: &str) -> Arc<dyn Model> {
 
 const KEY: &str = "api_key = 'sk-secret'\ncontext_window = 8000";
 
-fn message(role: Role, parts: Vec<Part>) -> Arc<Message> {
-    Arc::new(Message { id: MessageId::new("m"), role, parts })
+fn message(role: Role, parts: Vec<Part>) -> Message {
+    Message { id: MessageId::new("m"), role, parts }
 }
 
 fn text(text: &str) -> Part {
@@ -39,7 +39,7 @@ fn text(text: &str) -> Part {
 fn prompt(words: &str) -> ModelRequest {
     ModelRequest {
         system: "Be brief.".into(),
-        messages: vec![message(Role::User, vec![text(words)])],
+        messages: [message(Role::User, vec![text(words)])].into_iter().collect(),
         tools: Vec::new().into(),
         effort: None,
     }
@@ -377,7 +377,7 @@ fn conversation() -> ModelRequest {
     };
     ModelRequest {
         system: "Be brief.".into(),
-        messages: vec![
+        messages: [
             message(Role::User, vec![text("first")]),
             message(Role::Assistant, vec![thought("an old thought"), text("answer")]),
             message(
@@ -400,7 +400,9 @@ fn conversation() -> ModelRequest {
             ),
             message(Role::Tool, vec![result("1", false), result("2", true)]),
             message(Role::Assistant, vec![text("")]),
-        ],
+        ]
+        .into_iter()
+        .collect(),
         tools: vec![Arc::new(tool)].into(),
         effort: None,
     }

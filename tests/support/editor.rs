@@ -284,6 +284,11 @@ impl EditorDouble {
         self.shared.lock().updates.get(session).cloned().unwrap_or_default()
     }
 
+    /// Forgets a session's updates, when no prompt of it is waited for.
+    pub fn forget_updates(&self, session: &str) {
+        self.shared.lock().updates.remove(session);
+    }
+
     /// All notifications that are not updates: method and params.
     pub fn notifications(&self) -> Vec<(String, Value)> {
         self.shared.lock().notifications.clone()

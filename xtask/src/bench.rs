@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Instant;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::agent::{Agent, Deaf};
 use crate::process::{program, run as run_to_success};
@@ -27,6 +27,11 @@ const PLUGINS: usize = 50;
 const IDLE: u32 = 500;
 /// Chunks of the long answer.
 const CHUNKS: u32 = 20_000;
+
+/// Events of the long session, and of each prompt in it: the prompt, what was said twice, a call and its two updates,
+/// and the end.
+const EVENTS: u32 = 10_000;
+const EVENTS_OF_A_PROMPT: u32 = 7;
 
 /// One line of the table.
 struct Figure {
@@ -67,6 +72,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     figures.extend(starts(workspace, place.path())?);
     figures.push(idle(workspace, place.path())?);
     figures.push(stream(workspace, place.path())?);
+    figures.extend(long(workspace, place.path())?);
     print(&figures);
     Ok(())
 }
@@ -148,7 +154,7 @@ fn install_many(workspace: &Workspace, home: &Path, place: &Path) -> Result<()> 
 /// What a session costs that has spoken and now waits, beside others in one process.
 fn idle(workspace: &Workspace, place: &Path) -> Result<Figure> {
     let (home, project) = (folder(place, "idle")?, folder(place, "project")?);
-    script(place, &home, "chunks = { count = 2000, size = 6 }")?;
+    script(place, &home, &["chunks = { count = 2000, size = 6 }"])?;
     let mut agent = Agent::start(&workspace.binary(), &home)?;
     agent.initialize()?;
     let speak = |agent: &mut Agent, sessions: u32| -> Result<f64> {
@@ -169,11 +175,64 @@ fn idle(workspace: &Workspace, place: &Path) -> Result<Figure> {
     })
 }
 
-/// Makes a model for `home` that always does one step.
-fn script(place: &Path, home: &Path, step: &str) -> Result<()> {
+/// A session of 10,000 events: how long it takes to load, and what a prompt in it costs.
+fn long(workspace: &Workspace, place: &Path) -> Result<Vec<Figure>> {
+    let (home, project) = (folder(place, "long")?, folder(place, "project")?);
+    fs::write(project.join("a.txt"), "a\n")?;
+    script(
+        place,
+        &home,
+        &[
+            r#"text = "Let me see." }, { call = { tool = "read_file", arguments = { path = "a.txt" } }"#,
+            r#"text = "An a.""#,
+        ],
+    )?;
+    let mut agent = Agent::start(&workspace.binary(), &home)?;
+    agent.initialize()?;
+    let session = agent.new_session(&project, &[])?;
+    for _ in 0..EVENTS / EVENTS_OF_A_PROMPT {
+        agent.prompt(&session, "Look", &mut Deaf)?;
+    }
+    agent.close()?;
+
+    let (mut loads, mut ratios) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        let mut agent = Agent::start(&workspace.binary(), &home)?;
+        agent.initialize()?;
+        let fresh = agent.new_session(&project, &[])?;
+        let load = json!({ "sessionId": session, "cwd": project, "mcpServers": [] });
+        let begin = Instant::now();
+        agent.request("session/load", &load, &mut Deaf)?;
+        loads.push(begin.elapsed().as_secs_f64() * 1e3);
+        let mut took = [Vec::new(), Vec::new()];
+        for _ in 0..50 {
+            for (session, took) in [&fresh, &session].into_iter().zip(&mut took) {
+                let begin = Instant::now();
+                agent.prompt(session, "Look", &mut Deaf)?;
+                took.push(begin.elapsed().as_secs_f64());
+            }
+        }
+        let [fresh, loaded] = took.map(median);
+        ratios.push(loaded / fresh);
+        agent.close()?;
+    }
+    Ok(vec![
+        Figure { name: "load of a 10,000-event session", value: median(loads), unit: "ms", bar: Bar::AtMost(300.0) },
+        Figure {
+            name: "prompt in it, against one in a fresh session",
+            value: median(ratios),
+            unit: "×",
+            bar: Bar::AtMost(1.1),
+        },
+    ])
+}
+
+/// Makes a model for `home` that gives these replies, one step each, over and over.
+fn script(place: &Path, home: &Path, replies: &[&str]) -> Result<()> {
     let name = home.file_name().unwrap_or_default().to_string_lossy();
     let script = place.join(format!("{name}.toml"));
-    fs::write(&script, format!("repeat = true\nquiet = true\n[[reply]]\nsteps = [{{ {step} }}]\n"))?;
+    let replies: Vec<String> = replies.iter().map(|step| format!("[[reply]]\nsteps = [{{ {step} }}]\n")).collect();
+    fs::write(&script, format!("repeat = true\nquiet = true\n{}", replies.concat()))?;
     fs::write(home.join("config.toml"), format!("model = \"script:{}\"\n", script.display()))?;
     Ok(())
 }
@@ -181,7 +240,7 @@ fn script(place: &Path, home: &Path, step: &str) -> Result<()> {
 /// A long answer, with the journal on.
 fn stream(workspace: &Workspace, place: &Path) -> Result<Figure> {
     let (home, project) = (folder(place, "streaming")?, folder(place, "project")?);
-    script(place, &home, &format!("chunks = {{ count = {CHUNKS}, size = 6 }}"))?;
+    script(place, &home, &[&format!("chunks = {{ count = {CHUNKS}, size = 6 }}")])?;
     let mut agent = Agent::start(&workspace.binary(), &home)?;
     agent.initialize()?;
     let session = agent.new_session(&project, &[])?;

@@ -10,12 +10,14 @@ use std::sync::Arc;
 use crate::capability::Roots;
 use crate::event::{SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
 use crate::policy::Mode;
-use crate::transcript::{Message, MessageId, Part, Role, SystemPrompt, SystemPromptMode, ToolCallId, ToolContent};
+use crate::transcript::{
+    Conversation, Message, MessageId, Part, Role, SystemPrompt, SystemPromptMode, ToolCallId, ToolContent,
+};
 
 /// The conversation so far, and the counters that ids are made from.
 #[derive(Debug, Default, Clone)]
 pub struct History {
-    messages: Vec<Arc<Message>>,
+    messages: Conversation,
     /// Calls without a result: is the call the model's own?
     open: HashMap<ToolCallId, bool>,
     last_message: Option<MessageId>,
@@ -43,7 +45,7 @@ impl History {
                 self.see(id);
                 self.in_turn = true;
                 if !*local {
-                    self.push(Message { id: id.clone(), role: Role::User, parts: parts.clone() });
+                    self.messages.push(Message { id: id.clone(), role: Role::User, parts: parts.clone() });
                 }
             }
             SessionEvent::AgentText { id, text, local } => {
@@ -87,7 +89,7 @@ impl History {
     }
 
     /// The conversation for a model request; cheap, since messages are shared.
-    pub fn messages(&self) -> Vec<Arc<Message>> {
+    pub fn messages(&self) -> Conversation {
         self.messages.clone()
     }
 
@@ -146,10 +148,10 @@ impl History {
         }
         let result = Part::ToolResult { call: update.id.clone(), text: text.clone(), failed };
         match self.messages.last_mut() {
-            Some(last) if last.role == Role::Tool => Arc::make_mut(last).parts.push(result),
+            Some(last) if last.role == Role::Tool => last.parts.push(result),
             _ => {
                 let id = MessageId::new(format!("{}-result", update.id));
-                self.push(Message { id, role: Role::Tool, parts: vec![result] });
+                self.messages.push(Message { id, role: Role::Tool, parts: vec![result] });
             }
         }
     }
@@ -157,15 +159,11 @@ impl History {
     fn assistant(&mut self, id: &MessageId, change: impl FnOnce(&mut Vec<Part>)) {
         let continues = self.messages.last().is_some_and(|last| last.role == Role::Assistant && last.id == *id);
         if !continues {
-            self.push(Message { id: id.clone(), role: Role::Assistant, parts: Vec::new() });
+            self.messages.push(Message { id: id.clone(), role: Role::Assistant, parts: Vec::new() });
         }
         if let Some(last) = self.messages.last_mut() {
-            change(&mut Arc::make_mut(last).parts);
+            change(&mut last.parts);
         }
-    }
-
-    fn push(&mut self, message: Message) {
-        self.messages.push(Arc::new(message));
     }
 
     fn see(&mut self, id: &MessageId) {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::capability::ToolName;
-use crate::transcript::{Message, StopReason, ToolCall, Usage};
+use crate::transcript::{Conversation, StopReason, ToolCall, Usage};
 pub use source::{ModelChoice, ModelSource, ReasoningEffort};
 
 /// One question to a model.
@@ -21,7 +21,7 @@ pub struct ModelRequest {
     /// The system prompt.
     pub system: Arc<str>,
     /// The conversation, oldest first.
-    pub messages: Vec<Arc<Message>>,
+    pub messages: Conversation,
     /// The tools on offer.
     pub tools: Arc<[Arc<ToolSpec>]>,
     /// How much to think; none leaves it to the model's settings.

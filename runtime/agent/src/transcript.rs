@@ -2,11 +2,15 @@
 //!
 //! Plain data; knows nothing about how it came about or where it is kept. Serializable, because events carry it.
 
+mod conversation;
+
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use conversation::Conversation;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {

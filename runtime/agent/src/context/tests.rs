@@ -39,7 +39,7 @@ fn result(id: &str, text: &str, status: ToolCallStatus) -> SessionEvent {
 
 fn told(history: &History) -> String {
     let mut lines = String::new();
-    for message in history.messages() {
+    for message in history.messages().iter() {
         let _ = write!(lines, "{} {:?}:", message.id, message.role);
         for part in &message.parts {
             let _ = match part {

@@ -16,7 +16,7 @@ use crate::context::History;
 use crate::event::{EventSink, SessionEvent, TurnEnd};
 use crate::panel::StalePanels;
 use crate::store::{SessionStore, StoreError};
-use crate::transcript::{Message, MessageId, SessionId, ToolCallId};
+use crate::transcript::{Conversation, MessageId, SessionId, ToolCallId};
 
 /// Events that may wait before the turn is held back.
 const HIGH_WATER: usize = 4096;
@@ -115,7 +115,7 @@ impl Outbox {
     }
 
     /// The conversation for the model.
-    pub fn messages(&self) -> Vec<Arc<Message>> {
+    pub fn messages(&self) -> Conversation {
         lock(&self.0.said).history.messages()
     }
 

@@ -21,7 +21,7 @@ use acp_runtime_agent::session::{
 };
 use acp_runtime_agent::store::{Claim, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError};
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError};
-use acp_runtime_agent::transcript::{Message, Part, SessionId, ToolContent, ToolOutcome};
+use acp_runtime_agent::transcript::{Conversation, Part, SessionId, ToolContent, ToolOutcome};
 use acp_runtime_agent::turn::{TurnContext, TurnLimits};
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
@@ -42,7 +42,7 @@ pub enum Line {
 pub struct ScriptedModel {
     name: &'static str,
     answers: Mutex<VecDeque<Vec<Line>>>,
-    pub requests: Mutex<Vec<Vec<Arc<Message>>>>,
+    pub requests: Mutex<Vec<Conversation>>,
 }
 
 impl Model for ScriptedModel {

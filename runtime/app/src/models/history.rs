@@ -23,7 +23,8 @@ pub(super) fn chat_request(request: &ModelRequest, wire: WireFormat) -> ChatRequ
     let names = tool_names(request);
     // Thoughts matter within the turn they were thought in; older ones cost tokens, and another provider's signature
     // is refused.
-    let turn = request.messages.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
+    let since = request.messages.iter().rev().position(|message| message.role == Role::User);
+    let turn = since.map_or(0, |since| request.messages.len() - 1 - since);
     let mut messages: Vec<ChatMessage> = request
         .messages
         .iter()

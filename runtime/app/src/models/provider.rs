@@ -346,7 +346,12 @@ mod tests {
         let provider = Provider::new("lab".to_owned(), toml::from_str(toml).unwrap(), |_| None).unwrap();
         let http = Arc::<HttpClient>::default();
         let model = ProviderModel::new(Arc::new(provider), None, Arc::clone(&http));
-        let request = ModelRequest { system: "".into(), messages: Vec::new(), tools: Vec::new().into(), effort: None };
+        let request = ModelRequest {
+            system: "".into(),
+            messages: std::iter::empty().collect(),
+            tools: Vec::new().into(),
+            effort: None,
+        };
         let answer = model.stream(request);
         assert!(http.0.get().is_none());
         let items: Vec<_> = answer.collect().await;

@@ -300,8 +300,6 @@ fn parse(text: &str) -> Result<Scenario, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use acp_runtime_agent::transcript::{Message, MessageId, Role, ToolCallId};
     use serde_json::json;
     use tokio::time::Instant;
@@ -325,7 +323,12 @@ mod tests {
             }
         };
         let message = Message { id: MessageId::new("m"), role, parts: vec![part] };
-        ModelRequest { system: "".into(), messages: vec![Arc::new(message)], tools: Vec::new().into(), effort: None }
+        ModelRequest {
+            system: "".into(),
+            messages: [message].into_iter().collect(),
+            tools: Vec::new().into(),
+            effort: None,
+        }
     }
 
     async fn ask(model: &ScriptModel, failed: Option<bool>) -> Vec<Result<ModelEvent, ModelError>> {
