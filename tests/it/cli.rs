@@ -325,15 +325,32 @@ fn nothing_yet() {
     );
     check(
         &runtime,
-        &["session", "show", "no-such"],
+        &["session", "show"],
         &expect![[r"
-        exit 2
+        exit 1
         --- stdout
         --- stderr
-        error: unknown session `no-such`
-        hint: see `acp-runtime session list`
+        error: there are no sessions yet
+        hint: make one with `acp-runtime run PROMPT`
     "]],
     );
+    for arguments in [
+        &["session", "show", "no-such"][..],
+        &["session", "export", "no-such"],
+        &["session", "delete", "--yes", "no-such"],
+    ] {
+        check(
+            &runtime,
+            arguments,
+            &expect![[r"
+            exit 1
+            --- stdout
+            --- stderr
+            error: unknown session `no-such`
+            hint: see `acp-runtime session list`
+        "]],
+        );
+    }
 }
 
 #[cfg(unix)]

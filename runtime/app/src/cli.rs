@@ -7,6 +7,7 @@
 
 mod arguments;
 mod config;
+mod confirm;
 mod doctor;
 mod failure;
 mod headless;
@@ -67,7 +68,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode, Failure> {
     match command {
         Command::Acp => wait(leaving(&runtime, runtime.clone().serve_acp()))??,
         Command::Run(arguments) => return wait(leaving(&runtime, run::command(runtime.clone(), arguments)))?,
-        Command::Session(command) => wait(session::command(runtime.store(), command))??,
+        Command::Session(command) => wait(leaving(&runtime, session::command(runtime.store(), command)))??,
         Command::Plugin(command) => wait(plugin::command(runtime, &disabled, command))??,
         Command::Config(_) | Command::Doctor { .. } | Command::Completions { .. } => {}
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use acp_runtime_agent::capability::EffectPattern;
 use acp_runtime_agent::policy::Mode;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::settings::{LogFilter, Overrides, SettingsError, variable};
@@ -75,7 +75,7 @@ pub(super) enum Command {
     /// Answer one prompt and exit
     #[command(after_help = AFTER_RUN)]
     Run(RunArguments),
-    /// See the sessions that were kept
+    /// See, export and delete the sessions that were kept
     #[command(subcommand)]
     Session(SessionCommand),
     /// See, install, remove and build plugins
@@ -141,6 +141,42 @@ pub(super) enum SessionCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Write a session as one document
+    Export {
+        /// The session; the newest by default
+        id: Option<String>,
+
+        /// The form; by default JSON for a file `*.json`, else Markdown
+        #[arg(long, value_name = "FORMAT")]
+        format: Option<ExportFormat>,
+
+        /// Where it goes, instead of stdout
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Delete sessions for good
+    Delete {
+        /// The sessions
+        #[arg(value_name = "ID", required = true)]
+        ids: Vec<String>,
+
+        /// Delete without a question
+        #[arg(long)]
+        yes: bool,
+
+        /// Print one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// The form of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ExportFormat {
+    /// For people
+    Markdown,
+    /// For programs: the session, and all its events
+    Json,
 }
 
 #[derive(Debug, Subcommand)]
@@ -259,6 +295,9 @@ mod tests {
             "session list --cwd /p --json",
             "session show",
             "session show abc --json",
+            "session export",
+            "session export abc --format json --output a.md",
+            "session delete a b --yes --json",
             "plugin list --json",
             "plugin info aar:notes",
             "plugin install ./x.wasm --yes",
@@ -286,6 +325,8 @@ mod tests {
             "plugin build --component a",
             "completions tcsh",
             "session list --deny run",
+            "session delete",
+            "session export --format html",
         ] {
             assert!(parse(line).is_err(), "{line}");
         }

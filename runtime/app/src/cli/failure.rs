@@ -110,7 +110,7 @@ impl From<OpenError> for Failure {
             OpenError::Setup { message, hint } => Self::new(message).hint(hint),
             OpenError::Folder { .. } => Self::usage(error.to_string()).hint("name an existing folder with `--cwd`"),
             OpenError::Unknown(_) | OpenError::NoMessage { .. } => {
-                Self::usage(error.to_string()).hint("see `acp-runtime session list`")
+                Self::new(error.to_string()).hint("see `acp-runtime session list`")
             }
         }
     }

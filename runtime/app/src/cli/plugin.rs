@@ -1,7 +1,7 @@
 //! `acp-runtime plugin`: which plugins there are, and what they may do.
 #![expect(clippy::disallowed_methods, reason = "`plugin build` reads and writes the files that it is given")]
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use acp_runtime_host::package::{Package, PackageError, StoreError};
 use serde_json::{Value, json};
 
 use super::arguments::PluginCommand;
+use super::confirm::{can_ask, confirmed};
 use super::failure::Failure;
 use crate::compose::{KnownPlugin, Origin, Runtime};
 
@@ -193,7 +194,7 @@ fn consent(manifest: &Manifest, yes: bool) -> Result<Vec<Grant>, Failure> {
         return Ok(ceiling);
     }
     let mut err = io::stderr();
-    if !io::stdin().is_terminal() {
+    if !can_ask() {
         writeln!(
             err,
             "warning: `{}` asks for rights and none was granted\nhint: pass `--yes` to grant them",
@@ -205,13 +206,10 @@ fn consent(manifest: &Manifest, yes: bool) -> Result<Vec<Grant>, Failure> {
     for asked in &manifest.capabilities {
         writeln!(err, "  {}: \"{}\"", asked.grant, asked.reason)?;
     }
-    write!(err, "Grant this? [y/N] ")?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    match answer.trim() {
-        "y" | "Y" | "yes" => Ok(ceiling),
-        _ => Err(Failure::new(format!("`{}` was not installed: its rights were not granted", manifest.id))),
+    if confirmed("Grant this?")? {
+        return Ok(ceiling);
     }
+    Err(Failure::new(format!("`{}` was not installed: its rights were not granted", manifest.id)))
 }
 
 fn remove(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), Failure> {

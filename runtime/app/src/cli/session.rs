@@ -1,15 +1,19 @@
 //! `acp-runtime session`: the sessions that were kept.
 
+mod export;
+mod markdown;
+
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use acp_runtime_agent::store::{ListQuery, SessionRecord, SessionStore};
+use acp_runtime_agent::store::{KeptSession, ListQuery, SessionRecord, SessionStore};
 use acp_runtime_agent::transcript::SessionId;
 use jiff::{Timestamp, Unit};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::arguments::SessionCommand;
+use super::confirm::{can_ask, confirmed};
 use super::failure::Failure;
 use super::headless::print_json;
 use super::run::absolute;
@@ -22,6 +26,11 @@ pub(super) async fn command(store: Arc<dyn SessionStore>, command: SessionComman
     match command {
         SessionCommand::List { cwd, json } => list(&*store, cwd.map(absolute).transpose()?, json).await,
         SessionCommand::Show { id, json } => show(&*store, id, json).await,
+        SessionCommand::Export { id, format, output } => {
+            let (record, events) = kept(&*store, id).await?;
+            export::write(&record, &events, format, output.as_deref())
+        }
+        SessionCommand::Delete { ids, yes, json } => delete(&*store, &ids, yes, json).await,
     }
 }
 
@@ -44,7 +53,7 @@ async fn list(store: &dyn SessionStore, cwd: Option<String>, json: bool) -> Resu
     }
 }
 
-fn as_json(record: &SessionRecord) -> serde_json::Value {
+fn as_json(record: &SessionRecord) -> Value {
     json!({
         "id": record.id,
         "title": record.title,
@@ -55,8 +64,12 @@ fn as_json(record: &SessionRecord) -> serde_json::Value {
 }
 
 fn as_text(record: &SessionRecord) -> String {
-    let title = record.title.as_deref().unwrap_or("(no title)");
-    format!("{}  {}  {}  {}", record.id, time(record.updated), plain(&record.setup.cwd, true), plain(title, true))
+    let cwd = plain(&record.setup.cwd, true);
+    format!("{}  {}  {cwd}  {}", record.id, time(record.updated), title(record))
+}
+
+fn title(record: &SessionRecord) -> String {
+    plain(record.title.as_deref().unwrap_or("(no title)"), true).into_owned()
 }
 
 fn time(time: SystemTime) -> String {
@@ -65,19 +78,57 @@ fn time(time: SystemTime) -> String {
 }
 
 async fn show(store: &dyn SessionStore, id: Option<String>, json: bool) -> Result<(), Failure> {
-    let id = match id {
-        Some(id) => SessionId::new(id),
-        None => newest(store).await?,
-    };
-    let Some((_, events)) = store.load(&id).await? else {
-        return Err(Failure::usage(format!("unknown session `{id}`")).hint("see `acp-runtime session list`"));
-    };
+    let (_, events) = kept(store, id).await?;
     let terminal = io::stdout().is_terminal();
     let mut transcript = Transcript::whole(io::stdout(), io::stdout(), terminal);
     for event in &events {
         if json { print_json(&mut io::stdout(), event)? } else { transcript.show(event)? }
     }
     Ok(transcript.finish()?)
+}
+
+/// All sessions or none: what is not known, and a no, come before the first is gone.
+async fn delete(store: &dyn SessionStore, ids: &[String], yes: bool, json: bool) -> Result<(), Failure> {
+    let mut records: Vec<SessionRecord> = Vec::with_capacity(ids.len());
+    for id in ids {
+        let (record, _) = kept(store, Some(id.clone())).await?;
+        if !records.iter().any(|known| known.id == record.id) {
+            records.push(record);
+        }
+    }
+    if !yes {
+        if !can_ask() {
+            let told = Failure::usage("nothing was deleted: nobody can be asked whether that is meant");
+            return Err(told.hint("pass `--yes`"));
+        }
+        for record in &records {
+            writeln!(io::stderr(), "{}", as_text(record))?;
+        }
+        let what = if records.len() == 1 { "this session" } else { "these sessions" };
+        if !confirmed(&format!("Delete {what} for good?"))? {
+            return Err(Failure::new("nothing was deleted: it was not confirmed"));
+        }
+    }
+    let mut out = io::stdout();
+    for record in &records {
+        store.delete(&record.id).await?;
+        if json {
+            writeln!(out, "{}", as_json(record))?;
+        } else {
+            writeln!(out, "deleted {} {}", record.id, title(record))?;
+        }
+    }
+    Ok(())
+}
+
+/// The session of that id, or else the newest one.
+async fn kept(store: &dyn SessionStore, id: Option<String>) -> Result<KeptSession, Failure> {
+    let id = match id {
+        Some(id) => SessionId::new(id),
+        None => newest(store).await?,
+    };
+    let unknown = || Failure::new(format!("unknown session `{id}`")).hint("see `acp-runtime session list`");
+    store.load(&id).await?.ok_or_else(unknown)
 }
 
 async fn newest(store: &dyn SessionStore) -> Result<SessionId, Failure> {

@@ -1,0 +1,45 @@
+//! A session as one document, for people or for programs.
+#![expect(clippy::disallowed_methods, reason = "`session export` writes the file that it is given")]
+
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use acp_runtime_agent::event::{self, SessionEvent};
+use acp_runtime_agent::store::SessionRecord;
+use serde_json::{Value, json};
+
+use super::markdown;
+use crate::cli::arguments::ExportFormat;
+use crate::cli::failure::Failure;
+
+/// Writes the session to `output`, or else to stdout. The file's name says the format where none is given.
+pub(super) fn write(
+    record: &SessionRecord,
+    events: &[SessionEvent],
+    format: Option<ExportFormat>,
+    output: Option<&Path>,
+) -> Result<(), Failure> {
+    let named = output.and_then(Path::extension).is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+    let format = format.unwrap_or(if named { ExportFormat::Json } else { ExportFormat::Markdown });
+    let text = match format {
+        ExportFormat::Json => format!("{:#}\n", as_json(record, events)?),
+        ExportFormat::Markdown => markdown::document(record, events),
+    };
+    match output {
+        None => Ok(io::stdout().write_all(text.as_bytes())?),
+        Some(path) => {
+            let failed = |error: io::Error| {
+                Failure::new(format!("`{}` cannot be written: {error}", path.display()))
+                    .hint("check the path and its permissions")
+            };
+            std::fs::write(path, text).map_err(failed)?;
+            Ok(writeln!(io::stdout(), "{}", path.display())?)
+        }
+    }
+}
+
+fn as_json(record: &SessionRecord, events: &[SessionEvent]) -> Result<Value, Failure> {
+    let mut session = super::as_json(record);
+    session["systemPrompt"] = serde_json::to_value(&record.setup.system_prompt)?;
+    Ok(json!({ "format": event::FORMAT, "session": session, "events": events }))
+}
