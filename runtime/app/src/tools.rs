@@ -11,22 +11,24 @@ mod find_files;
 mod grep;
 mod list_directory;
 mod near_miss;
+mod on_files;
 mod output;
 mod read_file;
 mod write_file;
 
 use std::sync::Arc;
 
-use acp_runtime_agent::capability::{Roots, ToolName, WorkspacePath};
+use acp_runtime_agent::capability::{Roots, ToolName};
 use acp_runtime_agent::elicit::Elicitor;
 use acp_runtime_agent::model::{InputSchema, ToolKind, ToolSpec};
 use acp_runtime_agent::tool::{Tool, ToolError};
-use acp_runtime_agent::transcript::Location;
 use acp_runtime_agent::workspace::Workspace;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use tokio_util::sync::CancellationToken;
+
+use self::on_files::Files;
 
 /// What a session lends to its tools.
 pub struct Surroundings {
@@ -43,35 +45,14 @@ pub fn native_tools(surroundings: Surroundings) -> Vec<Arc<dyn Tool>> {
     let Surroundings { workspace, roots, elicitor } = surroundings;
     let files = Files { workspace, roots };
     vec![
-        Arc::new(read_file::ReadFile(files.clone())),
-        Arc::new(write_file::WriteFile(files.clone())),
-        Arc::new(edit_file::EditFile(files.clone())),
-        Arc::new(list_directory::ListDirectory(files.clone())),
-        Arc::new(find_files::FindFiles(files.clone())),
-        Arc::new(grep::Grep(files)),
+        files.tool::<read_file::ReadFile>(),
+        files.tool::<write_file::WriteFile>(),
+        files.tool::<edit_file::EditFile>(),
+        files.tool::<list_directory::ListDirectory>(),
+        files.tool::<find_files::FindFiles>(),
+        files.tool::<grep::Grep>(),
         Arc::new(ask_user::AskUser(elicitor)),
     ]
-}
-
-/// What every tool for files holds.
-#[derive(Clone)]
-struct Files {
-    workspace: Arc<dyn Workspace>,
-    roots: Roots,
-}
-
-impl Files {
-    fn location(&self, path: &WorkspacePath, line: Option<u32>) -> Location {
-        Location { path: self.roots.display(path), line }
-    }
-
-    /// A title such as ``Read `src/main.rs` `` and where that is; a path that cannot be read is shown as it was written.
-    fn titled(&self, verb: &str, path: &str) -> (String, Vec<Location>) {
-        match self.roots.resolve(path) {
-            Ok(path) => (title(verb, &self.roots.spell(&path)), vec![self.location(&path, None)]),
-            Err(_) => (title(verb, path), Vec::new()),
-        }
-    }
 }
 
 /// What is done, and to what: one line, whatever the model wrote.
@@ -83,11 +64,6 @@ fn title(verb: &str, object: &str) -> String {
         shown.push('…');
     }
     format!("{verb} `{shown}`")
-}
-
-/// Where a tool looks when it is not told.
-fn everywhere() -> String {
-    ".".to_owned()
 }
 
 /// The spec of a tool whose arguments are `A`: its doc comments are what the model reads of them.

@@ -2,20 +2,17 @@
 
 use std::sync::{Arc, LazyLock};
 
-use acp_runtime_agent::capability::Effect;
-use acp_runtime_agent::gate::Permit;
+use acp_runtime_agent::capability::{Effect, WorkspacePath};
 use acp_runtime_agent::model::{ToolKind, ToolSpec};
-use acp_runtime_agent::tool::{Presentation, Tool, ToolArguments, ToolError};
+use acp_runtime_agent::tool::{Presentation, ToolError};
 use acp_runtime_agent::transcript::{ToolContent, ToolOutcome};
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 
 use super::change::change;
 use super::near_miss::near_miss;
-use super::{Files, spec, unless_cancelled};
+use super::on_files::{FileCall, FileTool, Files};
+use super::spec;
 
 static SPEC: LazyLock<Arc<ToolSpec>> = LazyLock::new(|| {
     spec::<Arguments>(
@@ -30,7 +27,7 @@ static SPEC: LazyLock<Arc<ToolSpec>> = LazyLock::new(|| {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(super) struct Arguments {
     /// The file: absolute, or relative to the session's first folder.
     path: String,
     /// The text to replace.
@@ -43,60 +40,43 @@ struct Arguments {
 }
 
 /// The tool.
-pub(super) struct EditFile(pub(super) Files);
+pub(super) struct EditFile;
 
-impl Tool for EditFile {
-    fn spec(&self) -> &Arc<ToolSpec> {
+impl FileTool for EditFile {
+    type Arguments = Arguments;
+
+    fn spec() -> &'static Arc<ToolSpec> {
         &SPEC
     }
 
-    fn effects(&self, arguments: &ToolArguments) -> Result<Vec<Effect>, ToolError> {
-        let path = self.0.roots.resolve(&arguments.read::<Arguments>()?.path)?;
-        Ok(vec![Effect::Read(path.scope()), Effect::Write(path.scope())])
+    fn path(arguments: &Arguments) -> &str {
+        &arguments.path
     }
 
-    fn present(&self, arguments: &ToolArguments) -> Presentation {
-        let Ok(arguments) = arguments.read::<Arguments>() else { return Presentation::default() };
-        let (title, locations) = self.0.titled("Edit", &arguments.path);
-        Presentation { title, locations }
+    fn effects(path: &WorkspacePath) -> Vec<Effect> {
+        vec![Effect::Read(path.scope()), Effect::Write(path.scope())]
+    }
+
+    fn present(files: &Files, arguments: &Arguments) -> Presentation {
+        files.titled("Edit", &arguments.path)
     }
 
     /// An edit that cannot be made fails here, before a person is asked.
-    fn preview<'a>(
-        &'a self,
-        permit: &'a Permit,
-        arguments: &'a ToolArguments,
-    ) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>> {
-        async move {
-            let arguments: Arguments = arguments.read()?;
-            let path = self.0.roots.resolve(&arguments.path)?;
-            let old = self.0.workspace.read(permit, &path).await?;
-            let edit = edited(&old, &arguments)?;
-            Ok(vec![change(self.0.roots.display(&path), Some(&old), &edit.text)])
-        }
-        .boxed()
+    async fn preview(call: &FileCall<'_, Arguments>) -> Result<Vec<ToolContent>, ToolError> {
+        let old = call.read().await?;
+        let edit = edited(&old, &call.arguments)?;
+        Ok(vec![change(call.displayed(), Some(&old), &edit.text)])
     }
 
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        arguments: ToolArguments,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutcome, ToolError>> {
-        async move {
-            let arguments: Arguments = arguments.read()?;
-            let path = self.0.roots.resolve(&arguments.path)?;
-            let old = unless_cancelled(&cancel, self.0.workspace.read(permit, &path)).await?;
-            let edit = edited(&old, &arguments)?;
-            unless_cancelled(&cancel, self.0.workspace.write(permit, &path, &edit.text)).await?;
-            let places = enumerated(&edit.lines);
-            let mut outcome = ToolOutcome::text(format!("Edited `{}` at {places}", self.0.roots.spell(&path)));
-            outcome.content.push(change(self.0.roots.display(&path), Some(&old), &edit.text));
-            let first = edit.lines.first().and_then(|line| u32::try_from(*line).ok());
-            outcome.locations = vec![self.0.location(&path, first)];
-            Ok(outcome)
-        }
-        .boxed()
+    async fn run(call: &FileCall<'_, Arguments>) -> Result<ToolOutcome, ToolError> {
+        let old = call.read().await?;
+        let edit = edited(&old, &call.arguments)?;
+        call.write(&edit.text).await?;
+        let mut outcome = ToolOutcome::text(format!("Edited `{}` at {}", call.spelled(), enumerated(&edit.lines)));
+        outcome.content.push(change(call.displayed(), Some(&old), &edit.text));
+        let first = edit.lines.first().and_then(|line| u32::try_from(*line).ok());
+        outcome.locations = vec![call.location(first)];
+        Ok(outcome)
     }
 }
 

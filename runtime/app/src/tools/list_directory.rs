@@ -2,20 +2,17 @@
 
 use std::sync::{Arc, LazyLock};
 
-use acp_runtime_agent::capability::Effect;
-use acp_runtime_agent::gate::Permit;
+use acp_runtime_agent::capability::{Effect, WorkspacePath};
 use acp_runtime_agent::model::{ToolKind, ToolSpec};
-use acp_runtime_agent::tool::{Presentation, Tool, ToolArguments, ToolError};
+use acp_runtime_agent::tool::{Presentation, ToolError};
 use acp_runtime_agent::transcript::ToolOutcome;
 use acp_runtime_agent::workspace::{Entry, EntryKind};
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 
+use super::on_files::{FileCall, FileTool, Files, everywhere};
 use super::output::Capped;
-use super::{Files, everywhere, spec, unless_cancelled};
+use super::spec;
 
 /// How many entries are given at most.
 const MOST_ENTRIES: usize = 1000;
@@ -31,44 +28,37 @@ static SPEC: LazyLock<Arc<ToolSpec>> = LazyLock::new(|| {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(super) struct Arguments {
     /// The folder: absolute, or relative to the session's first folder.
     #[serde(default = "everywhere")]
     path: String,
 }
 
 /// The tool.
-pub(super) struct ListDirectory(pub(super) Files);
+pub(super) struct ListDirectory;
 
-impl Tool for ListDirectory {
-    fn spec(&self) -> &Arc<ToolSpec> {
+impl FileTool for ListDirectory {
+    type Arguments = Arguments;
+
+    fn spec() -> &'static Arc<ToolSpec> {
         &SPEC
     }
 
-    fn effects(&self, arguments: &ToolArguments) -> Result<Vec<Effect>, ToolError> {
-        let path = self.0.roots.resolve(&arguments.read::<Arguments>()?.path)?;
-        Ok(vec![Effect::Read(path.scope())])
+    fn path(arguments: &Arguments) -> &str {
+        &arguments.path
     }
 
-    fn present(&self, arguments: &ToolArguments) -> Presentation {
-        let Ok(arguments) = arguments.read::<Arguments>() else { return Presentation::default() };
-        let (title, locations) = self.0.titled("List", &arguments.path);
-        Presentation { title, locations }
+    fn effects(path: &WorkspacePath) -> Vec<Effect> {
+        vec![Effect::Read(path.scope())]
     }
 
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        arguments: ToolArguments,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutcome, ToolError>> {
-        async move {
-            let path = self.0.roots.resolve(&arguments.read::<Arguments>()?.path)?;
-            let entries = unless_cancelled(&cancel, self.0.workspace.list(permit, &path)).await?;
-            let locations = vec![self.0.location(&path, None)];
-            Ok(ToolOutcome { locations, ..ToolOutcome::text(listed(&entries)) })
-        }
-        .boxed()
+    fn present(files: &Files, arguments: &Arguments) -> Presentation {
+        files.titled("List", &arguments.path)
+    }
+
+    async fn run(call: &FileCall<'_, Arguments>) -> Result<ToolOutcome, ToolError> {
+        let entries = call.files.workspace.list(call.permit, &call.path).await?;
+        Ok(ToolOutcome { locations: vec![call.location(None)], ..ToolOutcome::text(listed(&entries)) })
     }
 }
 

@@ -3,19 +3,16 @@
 use std::sync::{Arc, LazyLock};
 
 use acp_runtime_agent::capability::{Effect, WorkspacePath};
-use acp_runtime_agent::gate::Permit;
 use acp_runtime_agent::model::{ToolKind, ToolSpec};
-use acp_runtime_agent::tool::{Presentation, Tool, ToolArguments, ToolError};
+use acp_runtime_agent::tool::{Presentation, ToolError};
 use acp_runtime_agent::transcript::ToolOutcome;
-use acp_runtime_agent::workspace::{Excerpt, LineRange, WorkspaceError};
-use futures::FutureExt;
-use futures::future::BoxFuture;
+use acp_runtime_agent::workspace::{Excerpt, LineRange};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 
+use super::on_files::{FileCall, FileTool, Files};
 use super::output::Capped;
-use super::{Files, spec, unless_cancelled};
+use super::spec;
 
 /// How many lines are given without a `limit`.
 const USUAL_LIMIT: u32 = 2000;
@@ -32,7 +29,7 @@ static SPEC: LazyLock<Arc<ToolSpec>> = LazyLock::new(|| {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(super) struct Arguments {
     /// The file: absolute, or relative to the session's first folder.
     path: String,
     /// The first line, counted from 1. By default the beginning.
@@ -47,59 +44,57 @@ struct Arguments {
 }
 
 /// The tool.
-pub(super) struct ReadFile(pub(super) Files);
+pub(super) struct ReadFile;
 
-impl Tool for ReadFile {
-    fn spec(&self) -> &Arc<ToolSpec> {
+impl FileTool for ReadFile {
+    type Arguments = Arguments;
+
+    fn spec() -> &'static Arc<ToolSpec> {
         &SPEC
     }
 
-    fn effects(&self, arguments: &ToolArguments) -> Result<Vec<Effect>, ToolError> {
-        let path = self.0.roots.resolve(&arguments.read::<Arguments>()?.path)?;
-        Ok(vec![Effect::Read(path.scope())])
+    fn path(arguments: &Arguments) -> &str {
+        &arguments.path
     }
 
-    fn present(&self, arguments: &ToolArguments) -> Presentation {
-        let Ok(arguments) = arguments.read::<Arguments>() else { return Presentation::default() };
-        let (title, mut locations) = self.0.titled("Read", &arguments.path);
+    fn effects(path: &WorkspacePath) -> Vec<Effect> {
+        vec![Effect::Read(path.scope())]
+    }
+
+    fn present(files: &Files, arguments: &Arguments) -> Presentation {
+        let Presentation { title, mut locations } = files.titled("Read", &arguments.path);
         let title = match (arguments.start_line, arguments.end_line) {
             (0, 0) => title,
             (start, 0) => format!("{title} from line {start}"),
             (start, end) => format!("{title} (lines {}-{end})", start.max(1)),
         };
         if let Some(location) = locations.first_mut() {
-            location.line = Some(arguments.start_line).filter(|line| *line > 0);
+            location.line = arguments.first_line();
         }
         Presentation { title, locations }
     }
 
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        arguments: ToolArguments,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutcome, ToolError>> {
-        async move {
-            let arguments: Arguments = arguments.read()?;
-            let path = self.0.roots.resolve(&arguments.path)?;
-            let wanted = Wanted::of(&arguments)?;
-            let excerpt = unless_cancelled(&cancel, self.excerpt(permit, &path, wanted)).await?;
-            let start = Some(arguments.start_line).filter(|line| *line > 0);
-            let locations = vec![self.0.location(&path, start)];
-            Ok(ToolOutcome { locations, ..ToolOutcome::text(numbered(&excerpt, wanted, &arguments.path)?) })
-        }
-        .boxed()
+    async fn run(call: &FileCall<'_, Arguments>) -> Result<ToolOutcome, ToolError> {
+        let wanted = Wanted::of(&call.arguments)?;
+        let excerpt = excerpt(call, wanted).await?;
+        let locations = vec![call.location(call.arguments.first_line())];
+        Ok(ToolOutcome { locations, ..ToolOutcome::text(numbered(&excerpt, wanted, &call.arguments.path)?) })
     }
 }
 
-impl ReadFile {
-    /// What is wanted of the file. Only a part is asked for as one: a whole file has a known end.
-    async fn excerpt(&self, permit: &Permit, path: &WorkspacePath, wanted: Wanted) -> Result<Excerpt, WorkspaceError> {
-        if wanted.is_part {
-            return self.0.workspace.read_lines(permit, path, wanted.range()).await;
-        }
-        Ok(Excerpt::of(&self.0.workspace.read(permit, path).await?, wanted.range()))
+impl Arguments {
+    /// The first line, where one was named.
+    fn first_line(&self) -> Option<u32> {
+        Some(self.start_line).filter(|line| *line > 0)
     }
+}
+
+/// What is wanted of the file. Only a part is asked for as one: a whole file has a known end.
+async fn excerpt(call: &FileCall<'_, Arguments>, wanted: Wanted) -> Result<Excerpt, ToolError> {
+    if wanted.is_part {
+        return Ok(call.files.workspace.read_lines(call.permit, &call.path, wanted.range()).await?);
+    }
+    Ok(Excerpt::of(&call.read().await?, wanted.range()))
 }
 
 /// The lines that the model wants, counted from 1.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use acp_runtime_agent::capability::Effect;
 use acp_runtime_agent::elicit::NoElicitor;
 use acp_runtime_agent::tool::{ToolArguments, ToolCatalog};
-use acp_runtime_agent::transcript::{ToolContent, ToolOutcome};
+use acp_runtime_agent::transcript::{Location, ToolContent, ToolOutcome};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use tempfile::TempDir;

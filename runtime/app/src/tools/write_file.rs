@@ -3,19 +3,16 @@
 use std::sync::{Arc, LazyLock};
 
 use acp_runtime_agent::capability::{Effect, WorkspacePath};
-use acp_runtime_agent::gate::Permit;
 use acp_runtime_agent::model::{ToolKind, ToolSpec};
-use acp_runtime_agent::tool::{Presentation, Tool, ToolArguments, ToolError};
+use acp_runtime_agent::tool::{Presentation, ToolError};
 use acp_runtime_agent::transcript::{ToolContent, ToolOutcome};
 use acp_runtime_agent::workspace::WorkspaceError;
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 
 use super::change::change;
-use super::{Files, spec, unless_cancelled};
+use super::on_files::{FileCall, FileTool, Files};
+use super::spec;
 
 static SPEC: LazyLock<Arc<ToolSpec>> = LazyLock::new(|| {
     spec::<Arguments>(
@@ -29,7 +26,7 @@ static SPEC: LazyLock<Arc<ToolSpec>> = LazyLock::new(|| {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(super) struct Arguments {
     /// The file: absolute, or relative to the session's first folder.
     path: String,
     /// The whole new text.
@@ -37,7 +34,42 @@ struct Arguments {
 }
 
 /// The tool.
-pub(super) struct WriteFile(pub(super) Files);
+pub(super) struct WriteFile;
+
+impl FileTool for WriteFile {
+    type Arguments = Arguments;
+
+    fn spec() -> &'static Arc<ToolSpec> {
+        &SPEC
+    }
+
+    fn path(arguments: &Arguments) -> &str {
+        &arguments.path
+    }
+
+    fn effects(path: &WorkspacePath) -> Vec<Effect> {
+        vec![Effect::Read(path.scope()), Effect::Write(path.scope())]
+    }
+
+    fn present(files: &Files, arguments: &Arguments) -> Presentation {
+        files.titled("Write", &arguments.path)
+    }
+
+    async fn preview(call: &FileCall<'_, Arguments>) -> Result<Vec<ToolContent>, ToolError> {
+        Ok(Before::of(call).await?.changed(call).into_iter().collect())
+    }
+
+    async fn run(call: &FileCall<'_, Arguments>) -> Result<ToolOutcome, ToolError> {
+        let before = Before::of(call).await?;
+        call.write(&call.arguments.content).await?;
+        let done = if matches!(before, Before::Nothing) { "Created" } else { "Replaced" };
+        let lines = call.arguments.content.lines().count();
+        let mut outcome = ToolOutcome::text(format!("{done} `{}`: {lines} lines", call.spelled()));
+        outcome.content.extend(before.changed(call));
+        outcome.locations = vec![call.location(None)];
+        Ok(outcome)
+    }
+}
 
 /// What stood there.
 enum Before {
@@ -47,74 +79,23 @@ enum Before {
     Other,
 }
 
-impl WriteFile {
-    async fn before(&self, permit: &Permit, path: &WorkspacePath) -> Result<Before, ToolError> {
-        match self.0.workspace.read(permit, path).await {
-            Ok(text) => Ok(Before::Text(text)),
-            Err(WorkspaceError::NotFound(_)) => Ok(Before::Nothing),
-            Err(WorkspaceError::NotText(_) | WorkspaceError::TooLarge { .. }) => Ok(Before::Other),
+impl Before {
+    async fn of(call: &FileCall<'_, Arguments>) -> Result<Self, ToolError> {
+        match call.files.workspace.read(call.permit, &call.path).await {
+            Ok(text) => Ok(Self::Text(text)),
+            Err(WorkspaceError::NotFound(_)) => Ok(Self::Nothing),
+            Err(WorkspaceError::NotText(_) | WorkspaceError::TooLarge { .. }) => Ok(Self::Other),
             Err(error) => Err(error.into()),
         }
     }
 
-    fn change(&self, path: &WorkspacePath, before: &Before, new: &str) -> Option<ToolContent> {
-        let old = match before {
-            Before::Nothing => None,
-            Before::Text(text) => Some(text.as_str()),
-            Before::Other => return None,
+    /// The change to the new text.
+    fn changed(&self, call: &FileCall<'_, Arguments>) -> Option<ToolContent> {
+        let old = match self {
+            Self::Nothing => None,
+            Self::Text(text) => Some(text.as_str()),
+            Self::Other => return None,
         };
-        Some(change(self.0.roots.display(path), old, new))
-    }
-}
-
-impl Tool for WriteFile {
-    fn spec(&self) -> &Arc<ToolSpec> {
-        &SPEC
-    }
-
-    fn effects(&self, arguments: &ToolArguments) -> Result<Vec<Effect>, ToolError> {
-        let path = self.0.roots.resolve(&arguments.read::<Arguments>()?.path)?;
-        Ok(vec![Effect::Read(path.scope()), Effect::Write(path.scope())])
-    }
-
-    fn present(&self, arguments: &ToolArguments) -> Presentation {
-        let Ok(arguments) = arguments.read::<Arguments>() else { return Presentation::default() };
-        let (title, locations) = self.0.titled("Write", &arguments.path);
-        Presentation { title, locations }
-    }
-
-    fn preview<'a>(
-        &'a self,
-        permit: &'a Permit,
-        arguments: &'a ToolArguments,
-    ) -> BoxFuture<'a, Result<Vec<ToolContent>, ToolError>> {
-        async move {
-            let arguments: Arguments = arguments.read()?;
-            let path = self.0.roots.resolve(&arguments.path)?;
-            let before = self.before(permit, &path).await?;
-            Ok(self.change(&path, &before, &arguments.content).into_iter().collect())
-        }
-        .boxed()
-    }
-
-    fn run<'a>(
-        &'a self,
-        permit: &'a Permit,
-        arguments: ToolArguments,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutcome, ToolError>> {
-        async move {
-            let arguments: Arguments = arguments.read()?;
-            let path = self.0.roots.resolve(&arguments.path)?;
-            let before = unless_cancelled(&cancel, self.before(permit, &path)).await?;
-            unless_cancelled(&cancel, self.0.workspace.write(permit, &path, &arguments.content)).await?;
-            let done = if matches!(before, Before::Nothing) { "Created" } else { "Replaced" };
-            let lines = arguments.content.lines().count();
-            let mut outcome = ToolOutcome::text(format!("{done} `{}`: {lines} lines", self.0.roots.spell(&path)));
-            outcome.content.extend(self.change(&path, &before, &arguments.content));
-            outcome.locations = vec![self.0.location(&path, None)];
-            Ok(outcome)
-        }
-        .boxed()
+        Some(change(call.displayed(), old, &call.arguments.content))
     }
 }
