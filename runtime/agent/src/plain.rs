@@ -21,7 +21,8 @@ pub fn cut(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
 
-fn is_plain(c: char) -> bool {
+/// Whether a character is only what it looks like: it neither commands, nor reorders, nor hides.
+pub fn is_plain(c: char) -> bool {
     let reorders =
         matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let hides = matches!(c, '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{2060}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');

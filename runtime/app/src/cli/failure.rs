@@ -1,12 +1,13 @@
 //! How a command ends that does not end well: `error: …`, `hint: …` and the exit code.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use acp_runtime_agent::session::{OpenError, PromptError};
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_agent::turn::TurnError;
 
+use super::transcript::plain;
 use crate::compose::SetupError;
 use crate::models::ModelsError;
 use crate::settings::SettingsError;
@@ -53,16 +54,18 @@ impl Failure {
             Self::ReaderGone => ExitCode::SUCCESS,
             Self::Told { exit, message, hint } => {
                 // With nobody to tell, the exit code has to do.
-                let _ = io::stderr().write_all(told(&message, hint.as_deref()).as_bytes());
+                let told = told(&message, hint.as_deref(), io::stderr().is_terminal());
+                let _ = io::stderr().write_all(told.as_bytes());
                 ExitCode::from(exit)
             }
         }
     }
 }
 
-fn told(message: &str, hint: Option<&str>) -> String {
+/// Both lines. What they quote, such as a path or a provider's words, may be meant for a terminal.
+fn told(message: &str, hint: Option<&str>, terminal: bool) -> String {
     let hint = hint.map_or(String::new(), |hint| format!("hint: {hint}\n"));
-    format!("error: {message}\n{hint}")
+    plain(&format!("error: {message}\n{hint}"), terminal).into_owned()
 }
 
 impl From<io::Error> for Failure {
@@ -139,5 +142,17 @@ impl From<SetupError> for Failure {
             SetupError::Models(error) => error.into(),
             SetupError::Connection(_) => Self::new(error.to_string()).hint("see the log for what came before"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_error_quotes_does_not_command_a_terminal() {
+        let (message, hint) = ("`a\x1b[2J` is not there", Some("see\u{202e} there"));
+        assert_eq!(told(message, hint, true), "error: `a[2J` is not there\nhint: see there\n");
+        assert_eq!(told(message, hint, false), "error: `a\x1b[2J` is not there\nhint: see\u{202e} there\n");
     }
 }

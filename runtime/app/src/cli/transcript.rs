@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use acp_runtime_agent::event::{SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
+use acp_runtime_agent::plain::is_plain;
 use acp_runtime_agent::transcript::{MessageId, Part};
 
 /// Writes events as text.
@@ -127,9 +128,9 @@ impl<O: Write, S: Write> Transcript<O, S> {
     }
 }
 
-/// The text; for a terminal without control characters, which a model could command it with.
+/// The text; for a terminal without what a model or a file could command it with or deceive its reader by.
 pub(super) fn plain(text: &str, terminal: bool) -> Cow<'_, str> {
-    let harmful = |c: char| c.is_control() && c != '\n' && c != '\t';
+    let harmful = |c: char| !is_plain(c) && c != '\n' && c != '\t';
     if terminal && text.contains(harmful) { text.replace(harmful, "").into() } else { text.into() }
 }
 
@@ -169,7 +170,7 @@ mod tests {
         vec![
             SessionEvent::UserMessage { id: MessageId::new("u1"), parts, local: false },
             text("m1", "Look"),
-            text("m1", "ing\x1b[31m."),
+            text("m1", "ing\x1b[31m\x07\u{9b}2J\u{202e}."),
             call(),
             failed(),
             SessionEvent::Notice(Notice::new(Severity::Warning, "`linter` does not answer")),
@@ -183,7 +184,7 @@ mod tests {
         let (mut said, mut done) = (Vec::new(), Vec::new());
         let mut transcript = Transcript::new(&mut said, &mut done, true);
         session().iter().for_each(|event| transcript.show(event).unwrap());
-        assert_eq!(String::from_utf8(said).unwrap(), "Looking[31m.\nDone.\n");
+        assert_eq!(String::from_utf8(said).unwrap(), "Looking[31m2J.\nDone.\n");
         assert_eq!(
             String::from_utf8(done).unwrap(),
             "[Search `a`[2J]\n[failed: Error [denied]: no]\n[warning: `linter` does not answer]\n"
@@ -221,7 +222,7 @@ mod tests {
         let mut transcript = Transcript::whole(&mut said, &mut done, false);
         session().iter().for_each(|event| transcript.show(event).unwrap());
         transcript.show(&SessionEvent::TurnEnded { end: TurnEnd::Failed("no key".into()) }).unwrap();
-        assert_eq!(String::from_utf8(said).unwrap(), "> one\n> two\nLooking\x1b[31m.\nDone.\n");
+        assert_eq!(String::from_utf8(said).unwrap(), "> one\n> two\nLooking\x1b[31m\x07\u{9b}2J\u{202e}.\nDone.\n");
         assert!(String::from_utf8(done).unwrap().ends_with("[failed: no key]\n"));
     }
 }
