@@ -173,6 +173,7 @@ impl Runtime {
         let gate =
             Arc::new(Gate::new(policy, options.leeway().clone(), approver, book.clone(), self.audit.sink(id.clone())));
         let workspace = face.overlay(&id, &roots, Arc::new(disk));
+        let elicitor = Arc::new(OrderedElicitor::new(outbox.clone(), face.elicitor(&id)));
 
         let project = roots.iter().next().map(|root| root.canonical.display().to_string()).unwrap_or_default();
         let scope = SessionScope {
@@ -181,13 +182,13 @@ impl Runtime {
             folders: Folders { names: roots.clone(), held },
             gate: gate.clone(),
             workspace: workspace.clone(),
+            elicitor: elicitor.clone(),
             events: Arc::new(outbox.clone()),
             settings: settings.plugins.settings.iter().map(|(id, own)| (id.clone(), own.clone().into())).collect(),
         };
         let loaded: Vec<_> = plugins.iter().map(|known| known.plugin.clone()).collect();
         let offered = self.shelf.host().open(&loaded, scope);
         let mut tools = ToolCatalog::new(options.switches().clone());
-        let elicitor = Arc::new(OrderedElicitor::new(outbox.clone(), face.elicitor(&id)));
         for tool in native_tools(Surroundings { workspace, roots: roots.clone(), elicitor }) {
             add(tools.add(tool));
         }

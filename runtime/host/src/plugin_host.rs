@@ -6,6 +6,7 @@
 
 mod bound;
 mod names;
+mod settings;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use acp_runtime_agent::capability::{
     Effect, Grant, PathError, PathGlob, PathScope, PluginId, RootId, Roots, WorkspacePath,
 };
+use acp_runtime_agent::elicit::Elicitor;
 use acp_runtime_agent::event::EventSink;
 use acp_runtime_agent::gate::Gate;
 use acp_runtime_agent::transcript::SessionId;
@@ -34,6 +35,8 @@ pub struct SessionScope {
     pub gate: Arc<Gate>,
     /// Its files, for text.
     pub workspace: Arc<dyn Workspace>,
+    /// Asks its person for settings that are missing.
+    pub elicitor: Arc<dyn Elicitor>,
     /// Where progress, plans and changed panels go.
     pub events: Arc<dyn EventSink>,
     /// The settings of each plugin, as they are configured; not yet validated.

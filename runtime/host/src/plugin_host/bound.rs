@@ -14,6 +14,7 @@ use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
+use super::settings::Settings;
 use super::{Plugin, Problem, SessionPlugins, names, new_call};
 use crate::bindings::CallContext;
 use crate::instance::{CallError, Compiled, WarmSeat, Work};
@@ -27,7 +28,7 @@ pub(super) struct BoundPlugin {
     scope: Arc<SessionScope>,
     /// The plugin's own name of each of its panels, and the session's.
     panels: Arc<[(String, PanelName)]>,
-    settings: Arc<str>,
+    settings: Settings,
     /// Where an instance is kept; none when each call has its own.
     seat: Option<WarmSeat>,
 }
@@ -52,7 +53,7 @@ impl BoundPlugin {
         let panels = panels.map(|panel| (panel.name.to_string(), names.panel(plugin.id(), &panel.name)));
         Ok(Self {
             panels: panels.collect(),
-            settings: settings(plugin, scope)?.into(),
+            settings: Settings::new(plugin, scope.settings.get(plugin.id()))?,
             seat: (plugin.manifest().lifecycle == Lifecycle::Session).then(WarmSeat::default),
             plugin: plugin.clone(),
             scope: scope.clone(),
@@ -92,7 +93,7 @@ impl BoundPlugin {
         session.problems.extend(problems.into_iter().map(|what| Problem { plugin: plugin.clone(), what }));
     }
 
-    /// Waits for its turn and for the compiled component, asks the gate for the folders, and does the work.
+    /// Waits for its settings, its turn and the compiled component, asks the gate for the folders, and does the work.
     async fn run<T>(
         &self,
         tool_call: Option<ToolCallId>,
@@ -115,13 +116,16 @@ impl BoundPlugin {
         cancel: &CancellationToken,
     ) -> Result<(SemaphorePermit<'_>, Arc<Compiled>, Call, Vec<Mount>), CallError> {
         let plugin = &self.plugin;
+        // Whoever only looks is not asked.
+        let elicitor = (folders == Folders::Writable).then_some(&*self.scope.elicitor);
+        let settings = self.settings.get(elicitor, tool_call.as_ref()).await?;
         let turn = plugin.calls.acquire().await.map_err(|error| CallError::Unusable(error.to_string()))?;
         let compiled = plugin.compiled().await?;
         let session = SessionCall {
             scope: self.scope.clone(),
             tool_call,
             panels: self.panels.clone(),
-            settings: self.settings.clone(),
+            settings,
             notices: Notices::new(plugin.limits.time.notice),
         };
         let call = new_call(plugin.id(), &plugin.limits, &plugin.kv, Some(session), cancel.clone());
@@ -159,17 +163,6 @@ impl BoundPlugin {
         });
         outcome
     }
-}
-
-/// The plugin's settings as JSON, valid by the manifest's schema.
-fn settings(plugin: &Plugin, scope: &SessionScope) -> Result<String, String> {
-    let Some(settings) = scope.settings.get(plugin.id()) else { return Ok("{}".to_owned()) };
-    let Some(schema) = &plugin.manifest().settings else {
-        return Err("it has no settings, but the configuration has some for it: remove them".to_owned());
-    };
-    let valid = schema.validate(settings);
-    valid.map_err(|problems| format!("its settings in the configuration are not valid: {problems}"))?;
-    Ok(settings.to_string())
 }
 
 /// A plugin's tool.

@@ -5,18 +5,19 @@ use std::time::{Duration, Instant};
 
 use acp_runtime_agent::capability::{CommandName, Grant, GrantSet, Tier};
 use acp_runtime_agent::command::CommandReply;
+use acp_runtime_agent::elicit::{FieldKind, Reply};
 use acp_runtime_agent::event::SessionEvent;
 use acp_runtime_agent::gate::Origin;
 use acp_runtime_agent::options::Switches;
 use acp_runtime_agent::panel::{PanelBoard, PanelError, StalePanels};
 use acp_runtime_agent::policy::Mode;
 use acp_runtime_agent::tool::{Tool, ToolArguments};
-use acp_runtime_agent::transcript::ToolContent;
+use acp_runtime_agent::transcript::{ToolCallId, ToolContent};
 use acp_runtime_host::build;
 use acp_runtime_host::limits::Limits;
 use acp_runtime_host::plugin_host::Plugin;
 use expect_test::expect;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::guest;
@@ -156,6 +157,57 @@ async fn settings_are_validated_and_handed_over() {
         "plugin `test:settings`: its settings in the configuration are not valid: /depth: \"deep\" is not of type \
          \"integer\""
     );
+}
+
+const REQUIRED: &str = "[settings]\ntype = \"object\"\nrequired = [\"depth\", \"style\"]\n\
+    [settings.properties.depth]\ntype = \"integer\"\nminimum = 1\n\
+    [settings.properties.style]\ntype = \"string\"\ntitle = \"Style\"\nenum = [\"a\", \"b\"]";
+
+#[tokio::test]
+async fn missing_settings_are_asked_for_once_in_a_session() {
+    let mut runtime = Runtime::new();
+    let plugin = runtime.plugin("settings", REQUIRED);
+    runtime.settings.insert(plugin.id().clone(), json!({ "style": "b" }));
+    let given = json!({ "depth": 3 }).as_object().unwrap().clone();
+    runtime.form.replies.lock().unwrap().extend([Reply::Accepted(given), Reply::Declined]);
+    let session = runtime.open(&[plugin]);
+    assert_eq!(session.problems, []);
+    let call = || runtime.call(&*session.tools[0], json!({}));
+    let refused = call().await.unwrap_err().to_string();
+    assert!(refused.contains("needs the settings `depth`, and the user does not want to give them"), "{refused}");
+    for _ in 0..2 {
+        let outcome = call().await.unwrap().for_model();
+        assert_eq!(serde_json::from_str::<Value>(&outcome).unwrap(), json!({ "depth": 3, "style": "b" }));
+    }
+    let forms = runtime.form.forms.lock().unwrap();
+    assert_eq!(forms.len(), 2);
+    assert_eq!(forms[1].call, Some(ToolCallId::new("call-1")));
+    assert!(forms[1].message.contains("(test:settings) needs settings"), "{}", forms[1].message);
+    let fields: Vec<_> = forms[1].fields.iter().map(|field| (field.name.as_str(), &field.kind)).collect();
+    assert_eq!(fields, [("depth", &FieldKind::Integer)]);
+}
+
+#[tokio::test]
+async fn settings_that_nobody_gives_are_an_error_of_the_call() {
+    for (reply, problem) in [
+        (Reply::NoChannel, "the user's client cannot show a question"),
+        (Reply::Dismissed, "the user closed the question"),
+        (
+            Reply::Accepted(json!({ "depth": 0, "style": "a" }).as_object().unwrap().clone()),
+            "what was given is not valid: /depth: 0 is less than the minimum of 1",
+        ),
+    ] {
+        let runtime = Runtime::new();
+        runtime.form.replies.lock().unwrap().push(reply);
+        let error = runtime.run("settings", REQUIRED, json!({})).await.unwrap_err().to_string();
+        assert!(error.contains(&format!("needs the settings `depth`, `style`, and {problem}")), "{error}");
+        assert!(error.contains("`[plugins.settings.\"test:settings\"]`"), "{error}");
+    }
+    let nested = "[settings]\ntype = \"object\"\nrequired = [\"deep\"]\n[settings.properties.deep]\ntype = \"object\"";
+    let runtime = Runtime::new();
+    let error = runtime.run("settings", nested, json!({})).await.unwrap_err().to_string();
+    assert!(error.contains("`deep` is nothing that can be asked for"), "{error}");
+    assert!(runtime.form.forms.lock().unwrap().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, Roots, Tier, ToolName, WorkspacePath};
+use acp_runtime_agent::elicit::{Elicitor, Form, Page, Reply};
 use acp_runtime_agent::event::{EventSink, SessionEvent};
 use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Origin, Permit};
 use acp_runtime_agent::options::SharedLeeway;
@@ -39,6 +40,7 @@ pub struct Runtime {
     pub mode: SharedLeeway,
     pub book: Arc<Book>,
     pub settings: BTreeMap<PluginId, Value>,
+    pub form: Arc<Filled>,
     packages: TempDir,
 }
 
@@ -58,6 +60,7 @@ impl Runtime {
             mode: SharedLeeway::new(Mode::Auto),
             book: Arc::default(),
             settings: BTreeMap::new(),
+            form: Arc::default(),
             packages: TempDir::new().unwrap(),
         }
     }
@@ -96,6 +99,7 @@ impl Runtime {
             gate: self.gate(),
             workspace: Arc::new(Texts(BTreeMap::from([("notes/a.md".to_owned(), "unsaved text".to_owned())]))),
             events: self.events.clone(),
+            elicitor: self.form.clone(),
             settings: self.settings.clone(),
         }
     }
@@ -174,6 +178,27 @@ impl Events {
             self.came.notified().await;
         }
     }
+}
+
+/// A person who fills in forms with these answers, one after another, and then has nobody to ask; what they were shown.
+#[derive(Default)]
+pub struct Filled {
+    pub replies: Mutex<Vec<Reply>>,
+    pub forms: Mutex<Vec<Form>>,
+}
+
+impl Elicitor for Filled {
+    fn fill_in(&self, form: Form) -> BoxFuture<'_, Reply> {
+        self.forms.lock().unwrap().push(form);
+        let reply = self.replies.lock().unwrap().pop().unwrap_or(Reply::NoChannel);
+        Box::pin(async { reply })
+    }
+
+    fn open(&self, _page: Page) -> BoxFuture<'_, Reply> {
+        Box::pin(async { Reply::NoChannel })
+    }
+
+    fn done(&self, _page: &Page) {}
 }
 
 impl EventSink for Events {
