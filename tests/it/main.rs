@@ -30,4 +30,5 @@ mod session_forks;
 mod session_history;
 mod session_replay;
 mod session_setup;
+mod updates;
 mod wit;

@@ -26,7 +26,7 @@ fn open(base_url: &str, lines: &str) -> Arc<dyn Model> {
     models(base_url, lines).open("lab").unwrap()
 }
 
-const KEY: &str = "api_key = 'sk-secret'\ncontext_window = 8000";
+const KEY: &str = "api_key = 'sk-secret'\ncontext_window = 8000\nprices.small = { input = 100, output = 1000 }";
 
 fn message(role: Role, parts: Vec<Part>) -> Message {
     Message { id: MessageId::new("m"), role, parts }
@@ -57,8 +57,8 @@ fn render(items: &[Result<ModelEvent, ModelError>]) -> String {
             Ok(ModelEvent::Usage(usage)) => {
                 writeln!(
                     lines,
-                    "  usage {} in ({} cached), {} out, window {:?}",
-                    usage.input, usage.cached, usage.output, usage.window
+                    "  usage {} in ({} cached), {} out, window {:?}, {:?}",
+                    usage.input, usage.cached, usage.output, usage.window, usage.cost
                 )
             }
             Ok(ModelEvent::Stop(stop)) => writeln!(lines, "  stop {stop:?}"),
@@ -109,7 +109,7 @@ async fn answers() {
         text: 1 asked
           text "Hel"
           text "lo"
-          usage 10 in (5 cached), 2 out, window Some(8000)
+          usage 10 in (5 cached), 2 out, window Some(8000), Some(Cost { amount: 0.003, currency: "USD" })
           stop EndTurn
         thinking: 1 asked
           thought "hm"
@@ -125,7 +125,7 @@ async fn answers() {
           stop EndTurn
         truncated: 1 asked
           text "So f"
-          usage 10 in (5 cached), 2 out, window Some(8000)
+          usage 10 in (5 cached), 2 out, window Some(8000), Some(Cost { amount: 0.003, currency: "USD" })
           stop MaxTokens
         truncated call: 1 asked
           stop MaxTokens

@@ -94,7 +94,7 @@ fn all_kinds() -> Vec<SessionEvent> {
         update("call-1", ToolCallStatus::InProgress, None),
         update("call-1", ToolCallStatus::Completed, Some(vec![diff(Some("old\n")), diff(None)])),
         update("call-2", ToolCallStatus::Failed, Some(vec![text("Error [denied]: no"), resource])),
-        SessionEvent::Usage(Usage { input: 100, output: 20, cached: 50, window: Some(8000) }),
+        SessionEvent::Usage(Usage { input: 100, output: 20, cached: 50, window: Some(8000), cost: None }),
         SessionEvent::Plan {
             entries: vec![
                 entry("look", PlanPriority::High, PlanStatus::Completed),

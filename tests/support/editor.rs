@@ -100,7 +100,11 @@ impl EditorDouble {
         let mut process = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
         let pid = process.id().and_then(|id| Pid::from_raw(id.cast_signed())).expect("a started process has an id");
         let desk = Desk { buffers: options.buffers.clone(), ..Desk::default() };
-        let heard = Mutex::new(Heard { desk, ..Heard::default() });
+        let mut heard = Heard { desk, ..Heard::default() };
+        if options.echo {
+            heard.ledger.allow_echo();
+        }
+        let heard = Mutex::new(heard);
         let shared = Arc::new(Shared { options, heard, changed: watch::Sender::new(()) });
         let (input, lines) = mpsc::unbounded_channel();
         let (reading, may_read) = watch::channel(true);

@@ -13,8 +13,10 @@ use serde_json::Value;
 use crate::schema::{Schemas, Shape, Side};
 use session::SessionRules;
 
-/// The longest line that an update may have, in bytes.
-const LONGEST_UPDATE: usize = 1 << 20;
+/// The longest line that an update may have, in bytes: old hosts read lines into buffers of 64 KiB.
+const LONGEST_UPDATE: usize = 48 << 10;
+/// The longest line of any kind, in bytes.
+const LONGEST_LINE: usize = 1 << 20;
 
 /// A message from the agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +68,7 @@ struct Open {
 pub struct Ledger {
     capabilities: Value,
     uses_panels: bool,
+    echo: bool,
     open: HashMap<String, Vec<Open>>,
     sessions: HashMap<String, SessionRules>,
     violations: Vec<String>,
@@ -73,6 +76,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// From now on the client's own prompts may be sent back to it.
+    pub fn allow_echo(&mut self) {
+        self.echo = true;
+    }
+
     /// Notes what the client sends.
     pub fn sent(&mut self, message: &Value) {
         // One that is no text is answered all the same.
@@ -111,6 +119,9 @@ impl Ledger {
             self.blame(format!("not JSON-RPC: {}", shown(line)));
             return None;
         };
+        if line.len() > LONGEST_LINE {
+            self.blame(format!("a line of {} bytes", line.len()));
+        }
         match &message {
             Message::Response { id, outcome } => self.judge_response(id, outcome),
             Message::Request { method, params, .. } => self.judge_request(method, params),
@@ -227,7 +238,8 @@ impl Ledger {
         }
         self.judge_options(&update["configOptions"]);
         let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
-        let complaints = self.rules(&session).update(update);
+        let echo = self.echo;
+        let complaints = self.rules(&session).update(update, echo);
         self.violations.extend(complaints.into_iter().map(|complaint| format!("session `{session}`: {complaint}")));
     }
 

@@ -11,7 +11,7 @@ use crate::capability::Roots;
 use crate::event::{SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
 use crate::policy::Mode;
 use crate::transcript::{
-    Conversation, Message, MessageId, Part, Role, SystemPrompt, SystemPromptMode, ToolCallId, ToolContent,
+    Conversation, Message, MessageId, Part, Role, Spending, SystemPrompt, SystemPromptMode, ToolCallId, ToolContent,
 };
 
 /// The conversation so far, and the counters that ids are made from.
@@ -25,6 +25,8 @@ pub struct History {
     call_count: u64,
     title: Option<String>,
     mode: Option<Mode>,
+    keeps_plan: bool,
+    spending: Spending,
     in_turn: bool,
 }
 
@@ -78,10 +80,10 @@ impl History {
             SessionEvent::ToolCallUpdated(update) => self.update(update),
             SessionEvent::Title { title } => self.title = Some(title.clone()),
             SessionEvent::ModeChanged { mode } => self.mode = Some(*mode),
+            SessionEvent::Plan { entries } => self.keeps_plan = !entries.is_empty(),
             SessionEvent::TurnEnded { .. } => self.in_turn = false,
-            SessionEvent::Plan { .. }
-            | SessionEvent::Usage(_)
-            | SessionEvent::OptionsChanged { .. }
+            SessionEvent::Usage(usage) => self.spending.add(usage),
+            SessionEvent::OptionsChanged { .. }
             | SessionEvent::CommandsChanged { .. }
             | SessionEvent::PanelChanged { .. }
             | SessionEvent::Notice(_) => {}
@@ -101,6 +103,16 @@ impl History {
     /// The last mode that was chosen, if any.
     pub fn mode(&self) -> Option<Mode> {
         self.mode
+    }
+
+    /// Whether the model or a plugin has made a plan that still stands.
+    pub fn keeps_plan(&self) -> bool {
+        self.keeps_plan
+    }
+
+    /// What all model requests have cost.
+    pub fn spending(&self) -> &Spending {
+        &self.spending
     }
 
     /// An id for the next message: the same in every process that has seen the same events.

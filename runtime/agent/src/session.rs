@@ -29,7 +29,7 @@ use crate::options::{Choices, ConfigOption, OptionError, OptionValue, Options};
 use crate::panel::{PanelBoard, PanelError, PanelInfo, PanelReply, PanelView};
 use crate::policy::Mode;
 use crate::store::{Claim, KeptSession, SessionSetup, SessionStore, StoreError};
-use crate::transcript::{MessageId, Part, SessionId};
+use crate::transcript::{MessageId, Part, SessionId, Spending};
 use crate::turn::TurnContext;
 use crate::workspace::Workspace;
 
@@ -224,6 +224,16 @@ impl SessionHandle {
     /// Changes one option.
     pub fn set_option(&self, id: &str, value: OptionValue<'_>) -> Result<(), OptionError> {
         self.shared.change(|options| options.set(id, value))
+    }
+
+    /// What all model requests of the session have cost.
+    pub fn spending(&self) -> Spending {
+        self.shared.turns.outbox.spending()
+    }
+
+    /// Whether the session keeps a plan of its own.
+    pub fn keeps_plan(&self) -> bool {
+        self.shared.turns.outbox.keeps_plan()
     }
 
     /// Tells the client of the session's commands.

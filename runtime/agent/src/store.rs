@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use futures::future::BoxFuture;
 
 use crate::event::SessionEvent;
-use crate::transcript::{SessionId, SystemPrompt};
+use crate::transcript::{SessionId, SystemPrompt, ToolCallId};
 
 /// What a client says of a session when it opens it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +94,17 @@ pub struct SessionPage {
     pub next: Option<String>,
 }
 
+/// A tool's output that was kept whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptOutput {
+    /// Where a client of the same machine reads it: `file://…`
+    pub uri: String,
+    /// What it is called.
+    pub name: String,
+    /// Its bytes.
+    pub size: u64,
+}
+
 /// A session and all its events, in order.
 pub type KeptSession = (SessionRecord, Vec<SessionEvent>);
 
@@ -158,7 +169,11 @@ pub trait SessionStore: Send + Sync {
     /// Sessions that have at least one event, newest first.
     fn list(&self, query: ListQuery) -> BoxFuture<'_, Result<SessionPage, StoreError>>;
 
-    /// Forgets a session; an unknown one is already forgotten. Fails where another process works on it.
+    /// Keeps the output of a call for as long as the session, where clients can read it; what is too large for that is
+    /// cut. None where it cannot be kept.
+    fn keep_output(&self, session: &SessionId, call: &ToolCallId, text: String) -> BoxFuture<'_, Option<KeptOutput>>;
+
+    /// Forgets a session with its outputs; an unknown one is already forgotten. Fails where another process works on it.
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 

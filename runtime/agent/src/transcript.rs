@@ -3,6 +3,7 @@
 //! Plain data; knows nothing about how it came about or where it is kept. Serializable, because events carry it.
 
 mod conversation;
+mod cost;
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use conversation::Conversation;
+pub use cost::{Cost, Price, Spending};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -160,7 +162,7 @@ impl ToolOutcome {
         for content in &self.content {
             let piece = match content {
                 ToolContent::Text { text } | ToolContent::Resource { text, .. } => text.as_str(),
-                ToolContent::Diff { .. } => continue,
+                ToolContent::Diff { .. } | ToolContent::Link { .. } => continue,
             };
             if !text.is_empty() {
                 text.push('\n');
@@ -188,6 +190,19 @@ pub enum ToolContent {
         text: String,
         /// Such as `text/plain`.
         mime: Option<String>,
+    },
+    /// A pointer to a resource that the client can open.
+    Link {
+        /// What it is called.
+        name: String,
+        /// Where it is.
+        uri: String,
+        /// Such as `text/plain`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mime: Option<String>,
+        /// Its bytes, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        size: Option<u64>,
     },
     /// A change to a file.
     Diff {
@@ -281,7 +296,7 @@ pub enum StopReason {
 }
 
 /// Tokens and cost of one model request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens of the request, cached ones included.
     pub input: u64,
@@ -291,4 +306,7 @@ pub struct Usage {
     pub cached: u64,
     /// The model's context window, where it is known.
     pub window: Option<u64>,
+    /// What it cost, where the model's price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }

@@ -39,6 +39,8 @@ pub struct Options {
     pub version: String,
     /// How long the client may take to answer. A question that was not answered is denied.
     pub patience: Patience,
+    /// Whether the person's own messages are told to the client while they are answered. In a replay they always are.
+    pub echo: bool,
 }
 
 /// Serves one client until it ends its input or `shutdown` is done, then cancels what runs, keeps it and writes the

@@ -104,6 +104,7 @@ impl Runtime {
             title: "ACP Runtime".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             patience: acp::Patience { person: self.settings.permission.timeout.duration(), client: CLIENT_PATIENCE },
+            echo: self.settings.prompt.echo,
         };
         let background = self.clone();
         tokio::spawn(async move {
@@ -189,7 +190,8 @@ impl Runtime {
         let loaded: Vec<_> = plugins.iter().map(|known| known.plugin.clone()).collect();
         let offered = self.shelf.host().open(&loaded, scope);
         let mut tools = ToolCatalog::new(options.switches().clone());
-        for tool in native_tools(Surroundings { workspace, roots: roots.clone(), elicitor }) {
+        let events = Arc::new(outbox.clone());
+        for tool in native_tools(Surroundings { workspace, roots: roots.clone(), elicitor, events }) {
             add(tools.add(tool));
         }
         let mut panels = PanelBoard::new(stale, options.switches().clone());

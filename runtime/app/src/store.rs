@@ -1,4 +1,4 @@
-//! Sessions, plugins' values and remembered answers in one `SQLite` file.
+//! Sessions, plugins' values and remembered answers in one `SQLite` file, and long outputs of tools beside it.
 //!
 //! Constructing a [`SqliteStore`] costs nothing: the file is opened by the first piece of work. One thread writes, and
 //! commits all that waits for it together; another one reads beside it. What was answered survives the death of the
@@ -9,25 +9,28 @@
 mod answers;
 mod journal;
 mod kv;
+mod outputs;
 mod owner;
 mod schema;
 mod worker;
 
 use std::collections::HashMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use acp_runtime_agent::event::SessionEvent;
 use acp_runtime_agent::store::{
-    Claim, KeptSession, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
+    Claim, KeptOutput, KeptSession, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
 };
-use acp_runtime_agent::transcript::SessionId;
+use acp_runtime_agent::transcript::{SessionId, ToolCallId};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
 pub use self::answers::{Answer, Answers, PluginIdentity, Subject};
 pub use self::kv::{KvSpace, KvWrite};
+use self::outputs::Outputs;
 use self::owner::Owner;
 use self::worker::{Role, Worker};
 
@@ -40,6 +43,7 @@ struct Shared {
     reader: Worker,
     /// This process, as the file names it.
     owner: Arc<Owner>,
+    outputs: Outputs,
     /// Sessions that were created but may not be on disk yet. Writing one is tried again with its first events.
     created: Mutex<HashMap<SessionId, SessionRecord>>,
     /// How many claims there are on each session. Held while work on them is submitted, so that giving a session back
@@ -48,26 +52,53 @@ struct Shared {
 }
 
 impl SqliteStore {
-    /// The store in the file `path`, which is made when it is first needed, with the folders above it.
+    /// The store in the file `path`, which is made when it is first needed, with the folders above it. Long outputs are
+    /// in a folder beside it.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
+        let outputs = Outputs::beside(&path);
         let opening = Arc::new(Mutex::new(()));
         Self(Arc::new(Shared {
             writer: Worker::new(path.clone(), Role::Writer, opening.clone()),
             owner: Arc::new(Owner::beside(&path)),
             reader: Worker::new(path, Role::Reader, opening),
+            outputs,
             created: Mutex::default(),
             claims: Mutex::default(),
         }))
     }
 
     /// Forgets the sessions that had no event for `days` days, apart from those that are open, and says how many; 0
-    /// keeps all for ever.
+    /// keeps all for ever. Outputs that belong to no session go in any case.
     pub async fn retain(&self, days: u32) -> Result<usize, StoreError> {
         const DAY: Duration = Duration::from_hours(24);
-        let Some(limit) = SystemTime::now().checked_sub(DAY * days).filter(|_| days > 0) else { return Ok(0) };
-        let owner = self.0.owner.clone();
-        self.0.writer.submit(move |db| journal::delete_before(db, &owner, limit)).await
+        const YOUNG: Duration = Duration::from_hours(1);
+        let forgotten = match SystemTime::now().checked_sub(DAY * days).filter(|_| days > 0) {
+            Some(limit) => {
+                let owner = self.0.owner.clone();
+                self.0.writer.submit(move |db| journal::delete_before(db, &owner, limit)).await?
+            }
+            None => 0,
+        };
+        // What is younger may be of a session that another process is about to make known.
+        let kept = self.with_outputs(|outputs| outputs.sessions(YOUNG)).await.unwrap_or_default();
+        if !kept.is_empty() {
+            let known = self.0.reader.submit(journal::ids).await?;
+            let strays = kept.into_iter().filter(move |session| !known.contains(session));
+            self.with_outputs(|outputs| strays.into_iter().try_for_each(|session| outputs.forget(&session))).await;
+        }
+        Ok(forgotten)
+    }
+
+    /// Works on the folder of outputs. What fails there costs nothing but the outputs, and is logged.
+    async fn with_outputs<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Outputs) -> io::Result<T> + Send + 'static,
+    ) -> Option<T> {
+        let shared = self.0.clone();
+        let done = tokio::task::spawn_blocking(move || work(&shared.outputs)).await;
+        let done = done.unwrap_or_else(|panic| Err(io::Error::other(panic)));
+        done.inspect_err(|error| tracing::warn!("the folder of long tool outputs: {error}")).ok()
     }
 
     /// Waits until all that was submitted is written, and gives back every session: for the end of the process, which
@@ -208,10 +239,21 @@ impl SessionStore for SqliteStore {
         .boxed()
     }
 
+    fn keep_output(&self, session: &SessionId, call: &ToolCallId, text: String) -> BoxFuture<'_, Option<KeptOutput>> {
+        let (session, call) = (session.clone(), call.clone());
+        self.with_outputs(move |outputs| outputs.keep(&session, &call, &text)).boxed()
+    }
+
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
         self.0.created().remove(session);
-        let (session, owner) = (session.clone(), self.0.owner.clone());
-        self.0.writer.submit(move |db| journal::delete(db, &owner, &session)).boxed()
+        let session = session.clone();
+        async move {
+            let (id, owner) = (session.clone(), self.0.owner.clone());
+            self.0.writer.submit(move |db| journal::delete(db, &owner, &id)).await?;
+            self.with_outputs(move |outputs| outputs.forget(session.as_str())).await;
+            Ok(())
+        }
+        .boxed()
     }
 }
 

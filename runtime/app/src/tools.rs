@@ -1,4 +1,4 @@
-//! The runtime's own tools: reading, writing and searching the session's files, and asking its person.
+//! The runtime's own tools: reading, writing and searching the session's files, keeping its plan, and asking its person.
 //!
 //! One file per tool. Those for files go through the [`Workspace`] port with the permit of their call; none opens a path
 //! by itself, so an editor's buffers can stand in for the disk. Their specs are shared by all sessions. Knows nothing
@@ -14,12 +14,14 @@ mod near_miss;
 mod on_files;
 mod output;
 mod read_file;
+mod update_plan;
 mod write_file;
 
 use std::sync::Arc;
 
 use acp_runtime_agent::capability::{Roots, ToolName};
 use acp_runtime_agent::elicit::Elicitor;
+use acp_runtime_agent::event::EventSink;
 use acp_runtime_agent::model::{InputSchema, ToolKind, ToolSpec};
 use acp_runtime_agent::tool::{Tool, ToolError};
 use acp_runtime_agent::workspace::Workspace;
@@ -38,11 +40,13 @@ pub struct Surroundings {
     pub roots: Roots,
     /// The way to its person.
     pub elicitor: Arc<dyn Elicitor>,
+    /// What is told of its plan.
+    pub events: Arc<dyn EventSink>,
 }
 
 /// The tools of one session.
 pub fn native_tools(surroundings: Surroundings) -> Vec<Arc<dyn Tool>> {
-    let Surroundings { workspace, roots, elicitor } = surroundings;
+    let Surroundings { workspace, roots, elicitor, events } = surroundings;
     let files = Files { workspace, roots };
     vec![
         files.tool::<read_file::ReadFile>(),
@@ -51,6 +55,7 @@ pub fn native_tools(surroundings: Surroundings) -> Vec<Arc<dyn Tool>> {
         files.tool::<list_directory::ListDirectory>(),
         files.tool::<find_files::FindFiles>(),
         files.tool::<grep::Grep>(),
+        Arc::new(update_plan::UpdatePlan(events)),
         Arc::new(ask_user::AskUser(elicitor)),
     ]
 }

@@ -73,6 +73,8 @@ pub struct EditorOptions {
     pub buffers: HashMap<String, String>,
     /// Whether messages have `Content-Length` headers, instead of being lines.
     pub headers: bool,
+    /// Whether its own prompts may be sent back to it.
+    pub echo: bool,
 }
 
 impl Default for EditorOptions {
@@ -83,6 +85,7 @@ impl Default for EditorOptions {
             fill: Arc::new(|_| Filled::Cancel),
             buffers: HashMap::new(),
             headers: false,
+            echo: false,
         }
     }
 }
@@ -114,6 +117,24 @@ impl EditorOptions {
     #[must_use]
     pub fn with_headers(mut self) -> Self {
         self.headers = true;
+        self
+    }
+
+    /// Offers what stands at `pointer` in the capabilities, such as `/session/notices`.
+    #[must_use]
+    pub fn offering(mut self, pointer: &str, offer: Value) -> Self {
+        let mut place = &mut self.capabilities;
+        for name in pointer.split('/').skip(1) {
+            place = &mut place[name];
+        }
+        *place = offer;
+        self
+    }
+
+    /// Has its own prompts sent back to it.
+    #[must_use]
+    pub fn with_echo(mut self) -> Self {
+        self.echo = true;
         self
     }
 

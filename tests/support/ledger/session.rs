@@ -90,7 +90,8 @@ impl SessionRules {
         complaints
     }
 
-    pub(super) fn update(&mut self, update: &Value) -> Vec<String> {
+    /// Judges an update. With `echo` the client wants its own prompts back.
+    pub(super) fn update(&mut self, update: &Value, echo: bool) -> Vec<String> {
         let kind = update["sessionUpdate"].as_str().unwrap_or_default();
         let mut complaints = Vec::new();
         if !self.is_open() {
@@ -103,7 +104,7 @@ impl SessionRules {
         if of_a_turn && self.prompts == 0 && !self.replaying {
             complaints.push(format!("`{kind}` outside of a turn"));
         }
-        if kind == "user_message_chunk" && !self.replaying {
+        if kind == "user_message_chunk" && !self.replaying && !echo {
             complaints.push("the client's own prompt was sent back to it".to_owned());
         }
         let call = update["toolCallId"].as_str().unwrap_or_default();

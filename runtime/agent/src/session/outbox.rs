@@ -15,8 +15,8 @@ use crate::capability::PanelName;
 use crate::context::History;
 use crate::event::{EventSink, SessionEvent, TurnEnd};
 use crate::panel::StalePanels;
-use crate::store::{SessionStore, StoreError};
-use crate::transcript::{Conversation, MessageId, SessionId, ToolCallId};
+use crate::store::{KeptOutput, SessionStore, StoreError};
+use crate::transcript::{Conversation, MessageId, SessionId, Spending, ToolCallId};
 
 /// Events that may wait before the turn is held back.
 const HIGH_WATER: usize = 4096;
@@ -41,6 +41,8 @@ pub trait Audience: Send + Sync {
 pub struct Outbox(Arc<Inner>);
 
 struct Inner {
+    session: SessionId,
+    store: Arc<dyn SessionStore>,
     queue: mpsc::UnboundedSender<Item>,
     waiting: AtomicUsize,
     drained: Notify,
@@ -72,6 +74,8 @@ impl Outbox {
     ) -> Self {
         let (queue, items) = mpsc::unbounded_channel();
         let inner = Arc::new(Inner {
+            session: session.clone(),
+            store: store.clone(),
             queue,
             waiting: AtomicUsize::new(0),
             drained: Notify::new(),
@@ -114,6 +118,11 @@ impl Outbox {
         lock(&self.0.failure).clone().map_or(Ok(()), Err)
     }
 
+    /// Keeps a call's whole output where the client can read it; none where it cannot be kept.
+    pub async fn keep_output(&self, call: &ToolCallId, text: String) -> Option<KeptOutput> {
+        self.0.store.keep_output(&self.0.session, call, text).await
+    }
+
     /// The conversation for the model.
     pub fn messages(&self) -> Conversation {
         lock(&self.0.said).history.messages()
@@ -149,6 +158,16 @@ impl Outbox {
             said.history.apply(&event);
             self.push(event);
         }
+    }
+
+    /// What all model requests have cost.
+    pub fn spending(&self) -> Spending {
+        lock(&self.0.said).history.spending().clone()
+    }
+
+    /// Whether the session keeps a plan of its own.
+    pub fn keeps_plan(&self) -> bool {
+        lock(&self.0.said).history.keeps_plan()
     }
 
     pub(super) fn show_panel_changed(&self, panel: PanelName) {

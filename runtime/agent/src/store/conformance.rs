@@ -13,7 +13,7 @@ use crate::event::{SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
 use crate::model::ToolKind;
 use crate::policy::Mode;
 use crate::transcript::{
-    Location, MessageId, Part, PlanEntry, PlanPriority, PlanStatus, SessionId, StopReason, SystemPrompt,
+    Cost, Location, MessageId, Part, PlanEntry, PlanPriority, PlanStatus, SessionId, StopReason, SystemPrompt,
     SystemPromptMode, ToolCall, ToolCallId, ToolContent, Usage,
 };
 
@@ -101,6 +101,12 @@ async fn every_kind_of_event_survives(store: &impl SessionStore) {
             ToolContent::Text { text: "a\u{0}b\r\n\u{1f600}\u{202e}".to_owned() },
             ToolContent::Resource { uri: "file:///x".to_owned(), text: String::new(), mime: None },
             ToolContent::Diff { path: "/x".to_owned(), old: None, new: "y".repeat(300_000) },
+            ToolContent::Link {
+                name: "all".to_owned(),
+                uri: "file:///all".to_owned(),
+                mime: None,
+                size: Some(u64::MAX),
+            },
         ]),
         locations: Some(vec![location.clone()]),
         structured: Some(json!({ "n": 1.5 })),
@@ -137,7 +143,13 @@ async fn every_kind_of_event_survives(store: &impl SessionStore) {
                 status: PlanStatus::InProgress,
             }],
         },
-        SessionEvent::Usage(Usage { input: 1, output: 2, cached: 3, window: Some(u64::from(u32::MAX) * 2) }),
+        SessionEvent::Usage(Usage {
+            input: 1,
+            output: 2,
+            cached: 3,
+            window: Some(u64::from(u32::MAX) * 2),
+            cost: Some(Cost { amount: 0.125, currency: "EUR".into() }),
+        }),
         SessionEvent::Title { title: "A title".to_owned() },
         SessionEvent::ModeChanged { mode: Mode::AutoEdit },
         SessionEvent::TurnEnded { end: TurnEnd::Stopped(StopReason::MaxTokens) },

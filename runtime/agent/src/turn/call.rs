@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::TurnContext;
@@ -9,8 +10,12 @@ use crate::capability::ToolName;
 use crate::event::{EventSink as _, SessionEvent, ToolCallStatus, ToolCallUpdate};
 use crate::gate::{Exhibit, Origin, Permit};
 use crate::model::ToolKind;
+use crate::store::KeptOutput;
 use crate::tool::{Presentation, Tool, ToolArguments, ToolError};
 use crate::transcript::{MessageId, ToolCall, ToolCallId, ToolContent, ToolOutcome};
+
+/// Bytes of a text that a client is shown; of a longer one it gets the beginning, and a link to the whole.
+const SHOWN: usize = 16 * 1024;
 
 /// A call that the client knows of and that has not run yet.
 pub(super) struct Announced {
@@ -60,8 +65,8 @@ impl TurnContext {
             Err(error) => Err(error),
         };
         let update = match &outcome {
-            Ok(outcome) => self.completed(call, outcome),
-            Err(error) => failed(call, error),
+            Ok(outcome) => self.completed(call, outcome).await,
+            Err(error) => failed(call, error, self.limits.tool_output),
         };
         self.outbox.emit(SessionEvent::ToolCallUpdated(update));
         outcome
@@ -124,28 +129,44 @@ impl TurnContext {
         Ok(self.gate.authorize_with(origin, effects, exhibit).await?)
     }
 
-    fn completed(&self, call: ToolCallId, outcome: &ToolOutcome) -> ToolCallUpdate {
+    /// The client is shown the beginning of a long text and where the whole is; the model gets as much as the limit
+    /// lets through.
+    async fn completed(&self, call: ToolCallId, outcome: &ToolOutcome) -> ToolCallUpdate {
         let limit = self.limits.tool_output;
-        let content = outcome.content.iter().map(|content| capped(content, limit)).collect();
+        let text = outcome.for_model();
+        let for_model = cut(&text, limit);
+        let shown = SHOWN.min(limit);
+        let mut content: Vec<ToolContent> = outcome.content.iter().map(|content| capped(content, shown)).collect();
+        if text.len() > shown
+            && let Some(KeptOutput { uri, name, size }) = self.outbox.keep_output(&call, text).await
+        {
+            content.push(ToolContent::Link { name, uri, mime: Some("text/plain".to_owned()), size: Some(size) });
+        }
         ToolCallUpdate {
             status: Some(ToolCallStatus::Completed),
             content: Some(content),
             locations: (!outcome.locations.is_empty()).then(|| outcome.locations.clone()),
-            structured: outcome.structured.clone(),
-            for_model: Some(cut(&outcome.for_model(), limit)),
+            structured: outcome.structured.as_ref().map(|value| bounded(value, limit)),
+            for_model: Some(for_model),
             ..ToolCallUpdate::of(call)
         }
     }
 }
 
-fn failed(call: ToolCallId, error: &ToolError) -> ToolCallUpdate {
+fn failed(call: ToolCallId, error: &ToolError, limit: usize) -> ToolCallUpdate {
     let text = error.to_string();
     ToolCallUpdate {
         status: Some(ToolCallStatus::Failed),
-        content: Some(vec![ToolContent::Text { text: text.clone() }]),
-        for_model: Some(text),
+        content: Some(vec![ToolContent::Text { text: cut(&text, SHOWN.min(limit)) }]),
+        for_model: Some(cut(&text, limit)),
         ..ToolCallUpdate::of(call)
     }
+}
+
+/// The value where it is not too large to be kept, else a note in its place.
+fn bounded(value: &Value, limit: usize) -> Value {
+    let size = value.to_string().len();
+    if size > limit { Value::String(format!("[cut: {size} bytes of JSON]")) } else { value.clone() }
 }
 
 fn capped(content: &ToolContent, limit: usize) -> ToolContent {
@@ -154,7 +175,7 @@ fn capped(content: &ToolContent, limit: usize) -> ToolContent {
         ToolContent::Resource { uri, text, mime } => {
             ToolContent::Resource { uri: uri.clone(), text: cut(text, limit), mime: mime.clone() }
         }
-        diff @ ToolContent::Diff { .. } => diff.clone(),
+        other @ (ToolContent::Diff { .. } | ToolContent::Link { .. }) => other.clone(),
     }
 }
 

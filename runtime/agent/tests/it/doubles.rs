@@ -19,9 +19,11 @@ use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::session::{
     Audience, OnBusy, OrderedApprover, Outbox, SessionHandle, SessionParts, command_catalog,
 };
-use acp_runtime_agent::store::{Claim, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError};
+use acp_runtime_agent::store::{
+    Claim, KeptOutput, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
+};
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError};
-use acp_runtime_agent::transcript::{Conversation, Part, SessionId, ToolContent, ToolOutcome};
+use acp_runtime_agent::transcript::{Conversation, Part, SessionId, ToolCallId, ToolContent, ToolOutcome};
 use acp_runtime_agent::turn::{TurnContext, TurnLimits};
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
@@ -159,6 +161,13 @@ impl SessionStore for MemoryStore {
 
     fn list(&self, _: ListQuery) -> BoxFuture<'_, Result<SessionPage, StoreError>> {
         Box::pin(async { Ok(SessionPage::default()) })
+    }
+
+    fn keep_output(&self, _: &SessionId, call: &ToolCallId, text: String) -> BoxFuture<'_, Option<KeptOutput>> {
+        let name = format!("{call}.txt");
+        let kept = KeptOutput { uri: format!("file:///outputs/{name}"), name, size: text.len() as u64 };
+        let full = self.full.load(Ordering::SeqCst);
+        Box::pin(async move { (!full).then_some(kept) })
     }
 
     fn delete(&self, _: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -475,6 +484,7 @@ pub fn script(events: &[SessionEvent]) -> String {
                         ToolContent::Text { text } => text.clone(),
                         ToolContent::Diff { path, new, .. } => format!("diff of {path}: {new}"),
                         ToolContent::Resource { uri, .. } => uri.clone(),
+                        ToolContent::Link { name, uri, size, .. } => format!("link to {name} at {uri}, {size:?} bytes"),
                     })
                     .collect();
                 format!("{} {status} {}", update.id, shown.join(" + ")).trim_end().to_owned()

@@ -1,11 +1,12 @@
 //! What one prompt leads to.
 
+use acp_runtime_agent::event::{SessionEvent, ToolCallUpdate};
 use acp_runtime_agent::gate::Approval;
 use acp_runtime_agent::model::{ModelError, ModelErrorKind, ModelEvent};
 use acp_runtime_agent::policy::Mode;
 use acp_runtime_agent::session::PromptError;
 use acp_runtime_agent::tool::ToolError;
-use acp_runtime_agent::transcript::{Part, Role, StopReason, ToolOutcome};
+use acp_runtime_agent::transcript::{Part, Role, StopReason, ToolContent, ToolOutcome};
 use acp_runtime_agent::turn::{TurnError, TurnLimits};
 use expect_test::expect;
 use serde_json::json;
@@ -174,7 +175,38 @@ async fn long_output_is_cut_with_a_note() {
     stage.session.prompt(text("go")).await.unwrap();
     let requests = stage.model.requests.lock().unwrap();
     let Part::ToolResult { text, .. } = &requests[1].last().unwrap().parts[0] else { panic!() };
-    assert_eq!(*text, format!("{}\n[cut: 100 of 2000 bytes shown]", "é".repeat(50)));
+    let cut = format!("{}\n[cut: 100 of 2000 bytes shown]", "é".repeat(50));
+    assert_eq!(*text, cut);
+    let whole = "link to call-1.txt at file:///outputs/call-1.txt, Some(2000) bytes";
+    let shown = script(&stage.screen.shown());
+    assert!(shown.contains(&format!("call-1 completed {cut} + {whole}\n")), "{shown}");
+}
+
+#[tokio::test]
+async fn whatever_a_tool_gives_is_kept_only_up_to_a_limit() {
+    let tools = vec![
+        FakeTool::new("structured", false, |_| {
+            Ok(ToolOutcome { structured: Some(json!({ "long": "x".repeat(1000) })), ..ToolOutcome::text("short") })
+        }),
+        FakeTool::new("fail", false, |_| Err(ToolError::to_model("internal", "x".repeat(1000)))),
+    ];
+    let limits = TurnLimits { tool_output: 100, ..TurnLimits::default() };
+    let calls = vec![call("structured", json!({})), call("fail", json!({})), stop()];
+    let stage = Setting { tools, limits, ..Setting::default() }.play(vec![calls, vec![stop()]]);
+    stage.session.prompt(text("go")).await.unwrap();
+    let kept: Vec<ToolCallUpdate> = stage
+        .store
+        .kept()
+        .into_iter()
+        .filter_map(|event| match event {
+            SessionEvent::ToolCallUpdated(update) if update.for_model.is_some() => Some(update),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(kept[0].structured, Some(json!("[cut: 1011 bytes of JSON]")));
+    assert_eq!(kept[0].content, Some(vec![ToolContent::Text { text: "short".into() }]), "no link where all is shown");
+    let failed = kept[1].for_model.as_deref().unwrap();
+    assert!(failed.len() < 200 && failed.ends_with("[cut: 100 of 1018 bytes shown]"), "{failed}");
 }
 
 #[tokio::test]

@@ -212,7 +212,7 @@ impl State {
         if offers.has(Offer::Panels) {
             self.draws_panels.store(true, Ordering::Release);
         }
-        let Options { name, title, version, patience: _ } = &self.options;
+        let Options { name, title, version, .. } = &self.options;
         let login = schema::AuthMethodAgent::new(AUTH_METHOD, "Settings").description(
             "Keys are read from the settings and the environment; there is nothing to log in to".to_owned(),
         );
@@ -255,9 +255,9 @@ impl State {
 
     /// Cancelling the request takes this prompt back, and no other of the session.
     fn prompt(&self, params: Value, cancellation: RequestCancellation) -> Result<Answer, RequestError> {
-        let params: schema::PromptRequest = read(params)?;
+        let params: wire::PromptRequest = read(params)?;
         let session = self.session(&params.session_id)?;
-        let parts = wire::parts(params.prompt)?;
+        let parts = wire::parts(params)?;
         let mut prompt = session.handle.prompt(parts);
         Ok(Answer::Turn(Box::pin(async move {
             let stop = tokio::select! {

@@ -45,6 +45,16 @@ pub(super) enum RequestError {
         /// What there is to choose from, where that is known.
         available: Option<Vec<String>>,
     },
+    /// A content block of a prompt cannot be taken.
+    #[error("block {index}{}: {reason}", kind.map_or(String::new(), |kind| format!(" ({kind})")))]
+    Block {
+        /// Counted from 0.
+        index: usize,
+        /// What it is; none for what is no kind of content.
+        kind: Option<&'static str>,
+        /// Why.
+        reason: String,
+    },
     /// No such session.
     #[error("unknown session `{0}`")]
     UnknownSession(SessionId),
@@ -93,7 +103,7 @@ impl RequestError {
 }
 
 /// What serde says, without the piece of input that it quotes.
-fn without_input(message: &str) -> String {
+pub(super) fn without_input(message: &str) -> String {
     const EXPECTED: &str = ", expected ";
     if message.starts_with("missing field ") {
         return message.to_owned();
@@ -122,6 +132,9 @@ impl From<RequestError> for Error {
                     data.insert("available".to_owned(), available.into());
                 }
                 Self::invalid_params().data(Value::Object(data))
+            }
+            RequestError::Block { index, kind, reason: _ } => {
+                Self::invalid_params().data(json!({ "prompt": message, "block": index, "kind": kind }))
             }
             RequestError::UnknownSession(id) => unknown_session(&id, message),
             RequestError::Open(error) => open(error, message),

@@ -5,8 +5,8 @@
 
 mod open;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use acp_runtime_agent::capability::Roots;
@@ -48,6 +48,7 @@ pub(super) struct EditorFace {
     draws_panels: Arc<AtomicBool>,
     flow: Flow,
     patience: Patience,
+    narrator: Arc<Mutex<wire::Narrator>>,
     curtain: watch::Sender<Curtain>,
 }
 
@@ -61,7 +62,8 @@ impl EditorFace {
     ) -> Self {
         let (curtain, _) = watch::channel(Curtain::Down);
         let patience = options.patience;
-        Self { connection, offers, draws_panels, flow, patience, curtain }
+        let narrator = Arc::new(Mutex::new(wire::Narrator::new(offers, options.echo)));
+        Self { connection, offers, draws_panels, flow, patience, narrator, curtain }
     }
 
     fn peer(&self, session: &SessionId) -> Peer {
@@ -75,6 +77,7 @@ impl EditorFace {
             offers: self.offers,
             draws_panels: self.draws_panels.clone(),
             flow: self.flow.clone(),
+            narrator: self.narrator.clone(),
         }
     }
 }
@@ -137,6 +140,7 @@ struct Stage {
     offers: Offers,
     draws_panels: Arc<AtomicBool>,
     flow: Flow,
+    narrator: Arc<Mutex<wire::Narrator>>,
 }
 
 impl Stage {
@@ -156,7 +160,8 @@ impl Stage {
             self.log(notice);
             return;
         }
-        for update in wire::updates(event, told, self.offers) {
+        let updates = lock(&self.narrator).tell(event, told);
+        for update in updates {
             self.update(update).await;
         }
     }
@@ -171,12 +176,12 @@ impl Stage {
         }
     }
 
-    async fn update(&self, update: schema::SessionUpdate) {
+    async fn update(&self, update: wire::Update) {
         self.flow.room().await;
-        self.send(schema::SessionNotification::new(self.session.clone(), update));
+        self.send(UntypedMessage { method: "session/update".to_owned(), params: update.params(&self.session) });
     }
 
-    fn send(&self, notification: impl agent_client_protocol::JsonRpcNotification) {
+    fn send(&self, notification: UntypedMessage) {
         if let Err(error) = self.connection.send_notification(notification) {
             tracing::debug!(code = ?error.code, "the client is gone and was not told");
         }
@@ -213,6 +218,7 @@ impl LiveSession {
 
     /// The request that opened it is answered: from now on the client sees what happens, first of all the commands.
     pub(super) fn begin(&self) {
+        lock(&self.face.narrator).recall(self.handle.keeps_plan(), self.handle.spending());
         self.face.curtain.send_if_modified(|curtain| {
             let down = *curtain == Curtain::Down;
             if down {
@@ -234,4 +240,8 @@ impl LiveSession {
         self.handle.close().await;
         self.face.curtain.send_replace(Curtain::Fallen);
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

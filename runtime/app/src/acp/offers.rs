@@ -20,6 +20,8 @@ pub(super) enum Offer {
     Notices,
     /// Options that are on or off; without it each is a select with two values.
     Flags,
+    /// The updates `plan_update` and `plan_removed`, in the place of `plan`.
+    PlansById,
     /// It draws panels, and wants to know when they change.
     Panels,
 }
@@ -43,6 +45,7 @@ const TABLE: &[(Offer, &str, Sign)] = &[
     (Offer::Pages, "/elicitation/url", Sign::Object),
     (Offer::Notices, "/session/notices", Sign::Object),
     (Offer::Flags, "/session/configOptions/boolean", Sign::Object),
+    (Offer::PlansById, "/plan", Sign::Object),
     (Offer::Panels, "/_meta/aar/panels", Sign::Something),
 ];
 
@@ -104,6 +107,7 @@ mod tests {
             (json!({ "session": { "notices": {} } }), vec![Offer::Notices]),
             (json!({ "session": { "notices": true } }), vec![]),
             (json!({ "session": { "notices": null } }), vec![]),
+            (json!({ "plan": {}, "session": null }), vec![Offer::PlansById]),
             (aar(json!(1)), vec![Offer::Panels]),
             (aar(json!(false)), vec![]),
             (aar(Value::Null), vec![]),

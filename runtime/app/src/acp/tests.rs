@@ -133,7 +133,7 @@ async fn every_version_is_answered_with_the_one_that_there_is() {
 #[tokio::test]
 async fn a_prompt_is_answered_after_all_that_it_led_to() {
     let mut client = Client::with_session(json!({})).await;
-    let usage = Usage { input: 90, output: 20, cached: 0, window: Some(100) };
+    let usage = Usage { input: 90, output: 20, cached: 0, window: Some(100), cost: None };
     client.factory.script.turns.lock().unwrap().push_back(Turn::Says(vec![
         ModelEvent::Thought("hm".to_owned()),
         ModelEvent::Text("Hello".to_owned()),
@@ -369,7 +369,9 @@ async fn a_loaded_session_is_told_whole_before_the_answer() {
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Reading"},"messageId":"msg-2"}},"method":"session/update"}
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call","toolCallId":"call-1","title":"read","name":"read","kind":"read","rawInput":{"path":"none"}}},"method":"session/update"}
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"in_progress"}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"plan","entries":[{"content":"read","priority":"medium","status":"in_progress"}]}},"method":"session/update"}
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"Error [not-found]: `none` does not exist"}}]}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"plan","entries":[{"content":"read (failed)","priority":"medium","status":"completed"}]}},"method":"session/update"}
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"ok"},"messageId":"msg-3"}},"method":"session/update"}
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"session_info_update","title":"hi"}},"method":"session/update"}
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"session_info_update","updatedAt":"2023-11-14T22:13:20.000Z"}},"method":"session/update"}

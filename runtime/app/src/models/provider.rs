@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use acp_runtime_agent::model::{Model, ModelChoice, ModelError, ModelEvent, ModelRequest, ReasoningEffort};
-use acp_runtime_agent::transcript::{StopReason, Usage};
+use acp_runtime_agent::transcript::{Price, StopReason, Usage};
 use async_stream::try_stream;
 use futures::stream::{BoxStream, Stream, StreamExt};
 use genai::adapter::AdapterKind;
@@ -171,6 +171,7 @@ pub(super) struct ProviderModel {
     model: String,
     provider: Arc<Provider>,
     failures: Failures,
+    account: Account,
     http: Arc<HttpClient>,
 }
 
@@ -180,6 +181,7 @@ impl ProviderModel {
         let model = model.unwrap_or(&provider.settings.model).to_owned();
         Self {
             id: provider.id(&model),
+            account: Account { window: provider.settings.context_window, price: provider.settings.price(&model) },
             failures: Failures {
                 provider: provider.name.clone(),
                 model: model.clone(),
@@ -226,7 +228,7 @@ impl ProviderModel {
                 }
             }
             let end = end.ok_or_else(|| self.failures.cut(answer.began()))?;
-            for event in answer.finish(end, &self.failures, self.provider.settings.context_window)? {
+            for event in answer.finish(end, &self.failures, &self.account)? {
                 yield event;
             }
         }
@@ -281,12 +283,7 @@ impl Answer {
     }
 
     /// The last events, or why the answer does not count.
-    fn finish(
-        self,
-        mut end: StreamEnd,
-        failures: &Failures,
-        window: Option<u64>,
-    ) -> Result<Vec<ModelEvent>, ModelError> {
+    fn finish(self, mut end: StreamEnd, failures: &Failures, account: &Account) -> Result<Vec<ModelEvent>, ModelError> {
         let stop = end.captured_stop_reason.take().ok_or_else(|| failures.no_stop_reason())?;
         let stop = match &stop {
             genai::chat::StopReason::Completed(_)
@@ -310,7 +307,7 @@ impl Answer {
             }
             events.extend(calls.into_iter().map(call));
         }
-        events.extend(usage.map(|usage| ModelEvent::Usage(tokens(&usage, window))));
+        events.extend(usage.map(|usage| ModelEvent::Usage(account.of(&usage))));
         events.push(ModelEvent::Stop(stop));
         Ok(events)
     }
@@ -326,13 +323,23 @@ fn call(call: ToolCall) -> ModelEvent {
     ModelEvent::call(call.fn_name, arguments)
 }
 
-fn tokens(usage: &genai::chat::Usage, window: Option<u64>) -> Usage {
-    let count = |tokens: Option<i32>| tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
-    Usage {
-        input: count(usage.prompt_tokens),
-        output: count(usage.completion_tokens),
-        cached: count(usage.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens)),
-        window,
+/// What is known of a model's tokens.
+struct Account {
+    window: Option<u64>,
+    price: Option<Price>,
+}
+
+impl Account {
+    fn of(&self, usage: &genai::chat::Usage) -> Usage {
+        let count = |tokens: Option<i32>| tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
+        let usage = Usage {
+            input: count(usage.prompt_tokens),
+            output: count(usage.completion_tokens),
+            cached: count(usage.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens)),
+            window: self.window,
+            cost: None,
+        };
+        Usage { cost: self.price.as_ref().map(|price| price.of(&usage)), ..usage }
     }
 }
 

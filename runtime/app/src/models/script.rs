@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use acp_runtime_agent::model::{Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest};
-use acp_runtime_agent::transcript::{Part, StopReason, Usage};
+use acp_runtime_agent::transcript::{Cost, Part, StopReason, Usage};
 use async_stream::try_stream;
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -89,6 +89,8 @@ struct Tokens {
     #[serde(default)]
     cached: u64,
     window: Option<u64>,
+    /// In US dollars.
+    cost: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -228,8 +230,13 @@ impl Chunks {
 
 impl Tokens {
     fn to_usage(&self) -> Usage {
-        Usage { input: self.input, output: self.output, cached: self.cached, window: self.window }
+        let cost = self.cost.map(dollars);
+        Usage { input: self.input, output: self.output, cached: self.cached, window: self.window, cost }
     }
+}
+
+fn dollars(amount: f64) -> Cost {
+    Cost { amount, currency: "USD".into() }
 }
 
 impl From<Ending> for StopReason {
@@ -359,7 +366,7 @@ mod tests {
                 { chunks = { count = 2, size = 4 } },
                 { call = { tool = "read_file", arguments = { path = "a.md", limit = 3 } } },
                 { call = { tool = "read_file", arguments = "not an object" } },
-                { usage = { input = 7, output = 3, window = 100 } },
+                { usage = { input = 7, output = 3, window = 100, cost = 0.25 } },
                 { stop = "max_tokens" },
             ]
             [[reply]]
@@ -381,7 +388,13 @@ mod tests {
                 ModelEvent::Text("bcd ".to_owned()),
                 ModelEvent::call("read_file", json!({ "path": "a.md", "limit": 3 })),
                 ModelEvent::call("read_file", json!("not an object")),
-                ModelEvent::Usage(Usage { input: 7, output: 3, cached: 0, window: Some(100) }),
+                ModelEvent::Usage(Usage {
+                    input: 7,
+                    output: 3,
+                    cached: 0,
+                    window: Some(100),
+                    cost: Some(dollars(0.25))
+                }),
                 ModelEvent::Stop(StopReason::MaxTokens),
             ]
         );

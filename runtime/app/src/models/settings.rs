@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use acp_runtime_agent::model::ReasoningEffort;
+use acp_runtime_agent::transcript::Price;
 use http::{HeaderName, HeaderValue, Uri};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ pub struct ProviderSettings {
     pub headers: BTreeMap<String, Secret>,
     /// The context window in tokens, where it is known.
     pub context_window: Option<u64>,
+    /// What the models cost, by their names.
+    #[serde(default)]
+    pub prices: BTreeMap<String, PriceSettings>,
     /// The most tokens of one answer. The default is the provider's.
     pub max_output_tokens: Option<u32>,
     /// How much a reasoning model should think. The default is the provider's.
@@ -61,6 +65,28 @@ pub enum WireFormat {
     Gemini,
     /// Ollama's own.
     Ollama,
+}
+
+/// What a model costs, for a million tokens.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PriceSettings {
+    /// Of requests.
+    #[schemars(range(min = 0))]
+    pub input: f64,
+    /// Of requests, where the provider has them cached. The default is that of `input`.
+    #[schemars(range(min = 0))]
+    pub cached: Option<f64>,
+    /// Of answers.
+    #[schemars(range(min = 0))]
+    pub output: f64,
+    /// An ISO 4217 code, or another unit such as `credits`. The default is `USD`.
+    #[serde(default = "dollars")]
+    pub currency: String,
+}
+
+fn dollars() -> String {
+    "USD".to_owned()
 }
 
 /// How long to wait for a provider. Whole seconds, at least 1.
@@ -144,6 +170,20 @@ impl ProviderSettings {
         if self.timeouts.response_secs == 0 || self.timeouts.silence_secs == 0 {
             return Err("a timeout of 0 seconds lets nothing through; leave it out for the default".to_owned());
         }
+        for (model, price) in &self.prices {
+            if [Some(price.input), price.cached, Some(price.output)]
+                .into_iter()
+                .flatten()
+                .any(|it| !(0.0..1e9).contains(&it))
+            {
+                return Err(format!("a price of `{model}` in `prices` is negative or far too large"));
+            }
+            if price.currency.is_empty() || price.currency.len() > 20 {
+                return Err(format!(
+                    "`currency` of `{model}` in `prices` is no name of a currency; write one such as `USD`"
+                ));
+            }
+        }
         for (name, value) in &self.headers {
             if name.parse::<HeaderName>().is_err() {
                 return Err(format!("`{name}` in `headers` is not a header name"));
@@ -153,6 +193,13 @@ impl ProviderSettings {
             }
         }
         Ok(())
+    }
+
+    /// What a model costs, where that is known.
+    pub(super) fn price(&self, model: &str) -> Option<Price> {
+        let PriceSettings { input, cached, output, currency } = self.prices.get(model)?;
+        let (input, output) = (*input, *output);
+        Some(Price { input, cached: cached.unwrap_or(input), output, currency: currency.as_str().into() })
     }
 
     /// Where the provider is, ending in `/`.
@@ -227,6 +274,26 @@ mod tests {
         ] {
             let found = settings(&format!("wire = 'openai-chat'\n{toml}")).key(environment);
             assert_eq!(found.as_ref().map(Secret::expose), key, "{toml}");
+        }
+    }
+
+    #[test]
+    fn a_price_is_that_of_its_model() {
+        let written = settings("wire = 'openai-chat'\nprices.m = { input = 1.25, output = 10 }");
+        assert!(written.check().is_ok());
+        let price = Price { input: 1.25, cached: 1.25, output: 10.0, currency: "USD".into() };
+        assert_eq!((written.price("m"), written.price("other")), (Some(price), None));
+        for (prices, problem) in [
+            ("{ input = -1, output = 1 }", "a price of `m` in `prices` is negative or far too large"),
+            ("{ input = 1, output = nan }", "a price of `m` in `prices` is negative or far too large"),
+            ("{ input = 1, output = 1, cached = inf }", "a price of `m` in `prices` is negative or far too large"),
+            (
+                "{ input = 1, output = 1, currency = '' }",
+                "`currency` of `m` in `prices` is no name of a currency; write one such as `USD`",
+            ),
+        ] {
+            let written = settings(&format!("wire = 'openai-chat'\nprices.m = {prices}"));
+            assert_eq!(written.check().unwrap_err(), problem, "{prices}");
         }
     }
 

@@ -54,6 +54,9 @@ pub struct PromptSettings {
     pub on_busy: BusyPolicy,
     /// How many prompts may wait.
     pub queue: usize,
+    /// Whether the client is told of the person's own messages while they are answered. Most clients show what was typed
+    /// by themselves.
+    pub echo: bool,
 }
 
 /// What to do with a prompt that comes while another one runs.
@@ -69,7 +72,7 @@ pub enum BusyPolicy {
 
 impl Default for PromptSettings {
     fn default() -> Self {
-        Self { on_busy: BusyPolicy::Queue, queue: 16 }
+        Self { on_busy: BusyPolicy::Queue, queue: 16, echo: false }
     }
 }
 

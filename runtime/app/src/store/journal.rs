@@ -2,6 +2,7 @@
 //!
 //! An event is a row of JSON. The functions run inside the worker's transaction. Knows nothing about threads and queues.
 
+use std::collections::HashSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use acp_runtime_agent::event::{self, SessionEvent};
@@ -203,6 +204,11 @@ pub(super) fn delete_before(db: &Connection, owner: &Owner, limit: SystemTime) -
         }
     }
     Ok(forgotten)
+}
+
+/// The ids of all sessions.
+pub(super) fn ids(db: &Connection) -> Result<HashSet<String>, Fault> {
+    Ok(db.prepare_cached("SELECT id FROM session")?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
 }
 
 /// Where a page ends: the last session on it. Later insertions do not move it.

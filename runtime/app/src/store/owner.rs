@@ -103,7 +103,8 @@ impl Drop for Owner {
     }
 }
 
-fn make_private(folder: &Path) -> io::Result<()> {
+/// Makes a folder that nobody else may look into, with those above it.
+pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     let mut folders = std::fs::DirBuilder::new();
     folders.recursive(true);
     #[cfg(unix)]

@@ -341,6 +341,27 @@ async fn old_sessions_go_when_they_are_not_to_be_kept() {
     assert_eq!(left, 1, "events go with their session");
 }
 
+#[tokio::test]
+async fn outputs_go_with_their_session() {
+    let place = place();
+    let store = one_session(&place.file).await;
+    let folder = place.file.with_file_name("sessions.db-outputs");
+    let keep = |session: &str| store.keep_output(&id(session), &ToolCallId::new("call-1"), "whole".to_owned());
+    for session in ["s", "young-stray", "old-stray"] {
+        assert_eq!(keep(session).await.map(|kept| kept.size), Some(5));
+    }
+    let two_hours_ago = SystemTime::now() - Duration::from_hours(2);
+    for session in ["s", "old-stray"] {
+        std::fs::File::open(folder.join(session)).unwrap().set_modified(two_hours_ago).unwrap();
+    }
+    assert_eq!(store.retain(0).await, Ok(0));
+    let left = |session: &str| folder.join(session).is_dir();
+    assert_eq!(["s", "young-stray", "old-stray"].map(left), [true, true, false]);
+    store.delete(&id("s")).await.unwrap();
+    assert!(!left("s"));
+    assert_eq!(keep("../s").await, None, "what cannot be kept is only missing");
+}
+
 /// In the child, `ACP_RUNTIME_TEST_STORE` names the file: it appends and says after each answer how far it is, until
 /// it is killed.
 #[test]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use acp_runtime_agent::capability::Effect;
 use acp_runtime_agent::elicit::NoElicitor;
+use acp_runtime_agent::event::SessionEvent;
 use acp_runtime_agent::tool::{ToolArguments, ToolCatalog};
 use acp_runtime_agent::transcript::{Location, ToolContent, ToolOutcome};
 use expect_test::{Expect, expect};
@@ -22,6 +23,15 @@ struct Desk {
     tools: ToolCatalog,
 }
 
+/// The tools for files tell the session nothing.
+struct NobodyListens;
+
+impl EventSink for NobodyListens {
+    fn emit(&self, event: SessionEvent) {
+        panic!("{event:?}");
+    }
+}
+
 fn desk(files: &[(&str, &str)]) -> Desk {
     let folder = tempfile::tempdir().unwrap();
     for (path, text) in files {
@@ -32,8 +42,8 @@ fn desk(files: &[(&str, &str)]) -> Desk {
     let workspace = DiskWorkspace::open(&RootRegistry::default(), &[folder.path().to_owned()], Arc::default()).unwrap();
     let roots = workspace.roots().clone();
     let mut tools = ToolCatalog::default();
-    let elicitor = Arc::new(NoElicitor);
-    for tool in native_tools(Surroundings { workspace: Arc::new(workspace), roots, elicitor }) {
+    let (elicitor, events) = (Arc::new(NoElicitor), Arc::new(NobodyListens));
+    for tool in native_tools(Surroundings { workspace: Arc::new(workspace), roots, elicitor, events }) {
         tools.add(tool).unwrap();
     }
     Desk { folder, tools }
@@ -90,7 +100,9 @@ fn check(actual: &str, expected: &Expect) {
 fn schemas_are_strict_plain_and_shared() {
     let (one, other) = (desk(&[]), desk(&[]));
     let names: Vec<&str> = one.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
-    assert_eq!(names, ["read_file", "write_file", "edit_file", "list_directory", "find_files", "grep", "ask_user"]);
+    let expected =
+        ["read_file", "write_file", "edit_file", "list_directory", "find_files", "grep", "update_plan", "ask_user"];
+    assert_eq!(names, expected);
     for tool in one.tools.iter() {
         let spec = tool.spec();
         assert!(Arc::ptr_eq(spec, other.tool(spec.name.as_str()).spec()), "{}", spec.name);

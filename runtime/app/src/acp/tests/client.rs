@@ -50,6 +50,7 @@ impl Client {
             title: "ACP Runtime".to_owned(),
             version: "0.0.0".to_owned(),
             patience,
+            echo: false,
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async move {

@@ -23,10 +23,10 @@ use acp_runtime_agent::session::{
     command_catalog, forked,
 };
 use acp_runtime_agent::store::{
-    Claim, KeptSession, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
+    Claim, KeptOutput, KeptSession, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
 };
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError};
-use acp_runtime_agent::transcript::{SessionId, StopReason, ToolContent, ToolOutcome};
+use acp_runtime_agent::transcript::{SessionId, StopReason, ToolCallId, ToolContent, ToolOutcome};
 use acp_runtime_agent::turn::{TurnContext, TurnLimits};
 use acp_runtime_agent::workspace::{Entry, Found, LineRange, Search, Workspace, WorkspaceError, require};
 use futures::future::BoxFuture;
@@ -222,6 +222,10 @@ impl SessionStore for Journal {
             let next = (start + page.len() < all.len()).then(|| (start + page.len()).to_string());
             Ok(SessionPage { sessions: page, next })
         })
+    }
+
+    fn keep_output(&self, _: &SessionId, _: &ToolCallId, _: String) -> BoxFuture<'_, Option<KeptOutput>> {
+        Box::pin(async { None })
     }
 
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {

@@ -83,7 +83,10 @@ fn touched(content: &[ToolContent]) -> Vec<Location> {
             ToolContent::Diff { path, .. } if Path::new(path).is_absolute() => {
                 Some(Location { path: path.clone(), line: None })
             }
-            ToolContent::Diff { .. } | ToolContent::Text { .. } | ToolContent::Resource { .. } => None,
+            ToolContent::Diff { .. }
+            | ToolContent::Text { .. }
+            | ToolContent::Resource { .. }
+            | ToolContent::Link { .. } => None,
         })
         .collect()
 }

@@ -9,6 +9,8 @@ use acp_runtime_agent::transcript::StopReason;
 use agent_client_protocol::v1::schema;
 use serde_json::json;
 
+use super::newer::Update;
+use super::prompt::prompt_capabilities;
 use crate::acp::panels;
 
 /// What `initialize` offers. Nothing is offered that is not there.
@@ -29,7 +31,7 @@ pub(in crate::acp) fn capabilities() -> schema::AgentCapabilities {
     meta.insert("aar".to_owned(), json!({ "panels": 1, "methods": panels::METHODS }));
     schema::AgentCapabilities::new()
         .load_session(true)
-        .prompt_capabilities(schema::PromptCapabilities::new().image(true).embedded_context(true))
+        .prompt_capabilities(prompt_capabilities())
         .session_capabilities(sessions)
         .meta(meta)
 }
@@ -52,12 +54,13 @@ pub(in crate::acp) fn session_info(record: SessionRecord) -> schema::SessionInfo
 }
 
 /// When something last happened in a session.
-pub(in crate::acp) fn last_activity(at: SystemTime) -> schema::SessionUpdate {
+pub(in crate::acp) fn last_activity(at: SystemTime) -> Update {
     let info = schema::SessionInfoUpdate::new();
-    schema::SessionUpdate::SessionInfoUpdate(match date(at) {
+    let info = match date(at) {
         Some(date) => info.updated_at(date),
         None => info,
-    })
+    };
+    schema::SessionUpdate::SessionInfoUpdate(info).into()
 }
 
 /// A clock that is far off has no date to show.

@@ -9,6 +9,8 @@ use super::size::{cut, escaped_len, line, trimmed};
 
 /// Characters of a title.
 pub(super) const TITLE: usize = 400;
+/// Characters of an address.
+const LONGEST_URI: usize = 2000;
 /// Bytes of all that one update shows.
 const CONTENT: usize = 24 * 1024;
 /// Bytes of raw input or output.
@@ -47,6 +49,7 @@ pub(super) fn contents(content: &[ToolContent], budget: usize) -> Vec<schema::To
         .map(|piece| match piece {
             ToolContent::Text { text } => cut(text, budget / shown).into(),
             ToolContent::Resource { uri, text, mime } => resource(uri, &cut(text, budget / shown), mime.as_deref()),
+            ToolContent::Link { name, uri, mime, size } => link(name, uri, mime.as_deref(), *size),
             ToolContent::Diff { path, old, new } => diff(path, old.as_deref(), new, budget / shown),
         })
         .collect()
@@ -59,6 +62,13 @@ fn resource(uri: &str, text: &str, mime: Option<&str>) -> schema::ToolCallConten
         schema::EmbeddedResourceResource::TextResourceContents(contents),
     ));
     block.into()
+}
+
+fn link(name: &str, uri: &str, mime: Option<&str>, size: Option<u64>) -> schema::ToolCallContent {
+    let link = schema::ResourceLink::new(line(name, TITLE), line(uri, LONGEST_URI))
+        .mime_type(mime.map(|mime| line(mime, TITLE)))
+        .size(size.and_then(|size| i64::try_from(size).ok()));
+    schema::ContentBlock::ResourceLink(link).into()
 }
 
 /// A change: of the whole file where that fits, else the changed lines with a few around them, else a note.

@@ -1,13 +1,15 @@
-//! What happened, as `session/update`.
+//! What happened, as the updates of `session/update`.
 
-use acp_runtime_agent::event::{CommandInfo, Notice, SessionEvent, Severity};
-use acp_runtime_agent::transcript::{MessageId, Part, PlanEntry, PlanPriority, PlanStatus};
+use acp_runtime_agent::event::{CommandInfo, Notice, SessionEvent, Severity, TurnEnd};
+use acp_runtime_agent::transcript::{MessageId, Part, Spending};
 use agent_client_protocol::v1::schema::{self, ContentBlock, SessionUpdate};
 
+use super::newer::Update;
 use super::options::options as wire_options;
+use super::plan::ShownPlan;
 use super::size::{TEXT, cut, escaped_len, line, pieces};
 use super::tool::{TITLE, started, updated};
-use crate::acp::offers::Offers;
+use crate::acp::offers::{Offer, Offers};
 
 /// Whether the client sees something for the first time, or again in `session/load`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,48 +20,102 @@ pub(in crate::acp) enum Told {
     Again,
 }
 
-/// The updates that tell of `event`, in order; often one, sometimes none.
-pub(in crate::acp) fn updates(event: SessionEvent, told: Told, offers: Offers) -> Vec<SessionUpdate> {
-    match event {
-        SessionEvent::UserMessage { .. } if told == Told::Live => Vec::new(),
-        SessionEvent::UserMessage { id, parts, local: _ } => {
-            parts.into_iter().flat_map(blocks).map(|block| SessionUpdate::UserMessageChunk(chunk(block, &id))).collect()
+/// Tells one client of one session: takes its events in their order and gives the updates that tell of them.
+pub(in crate::acp) struct Narrator {
+    offers: Offers,
+    /// Whether the person's own words are told while they are answered.
+    echo: bool,
+    plan: ShownPlan,
+    spending: Spending,
+}
+
+impl Narrator {
+    pub(in crate::acp) fn new(offers: Offers, echo: bool) -> Self {
+        Self { offers, echo, plan: ShownPlan::default(), spending: Spending::default() }
+    }
+
+    /// Takes up a session whose events until now were not told, or not by this narrator: whether it keeps a plan, and
+    /// what it has cost.
+    pub(in crate::acp) fn recall(&mut self, keeps_plan: bool, spending: Spending) {
+        if keeps_plan {
+            self.plan.recall_own();
         }
-        SessionEvent::AgentText { id, text, local: _ } => {
-            texts(text).into_iter().map(|text| SessionUpdate::AgentMessageChunk(chunk(text.into(), &id))).collect()
+        self.spending = spending;
+    }
+
+    /// The updates that tell of `event`, in order; often one, sometimes none.
+    pub(in crate::acp) fn tell(&mut self, event: SessionEvent, told: Told) -> Vec<Update> {
+        if let SessionEvent::Usage(usage) = &event {
+            self.spending.add(usage);
         }
-        SessionEvent::AgentThought { id, text, signature: _ } => {
-            texts(text).into_iter().map(|text| SessionUpdate::AgentThoughtChunk(chunk(text.into(), &id))).collect()
-        }
-        SessionEvent::ToolCallStarted { message: _, call, title, kind, locations, local: _ } => {
-            vec![SessionUpdate::ToolCall(started(&call, &title, kind, &locations))]
-        }
-        SessionEvent::ToolCallUpdated(update) => vec![SessionUpdate::ToolCallUpdate(updated(&update))],
-        SessionEvent::Plan { entries } => vec![SessionUpdate::Plan(schema::Plan::new(plan(&entries)))],
-        SessionEvent::Usage(usage) => usage
-            .window
-            .map(|size| {
+        let plan = self.plan.follow(&event, self.offers.has(Offer::PlansById));
+        let mut updates = self.updates(event, told);
+        updates.extend(plan);
+        updates
+    }
+
+    fn updates(&self, event: SessionEvent, told: Told) -> Vec<Update> {
+        let update = match event {
+            SessionEvent::UserMessage { .. } if told == Told::Live && !self.echo => return Vec::new(),
+            SessionEvent::UserMessage { id, parts, local: _ } => {
+                let chunks = parts.into_iter().flat_map(blocks);
+                return chunks.map(|block| SessionUpdate::UserMessageChunk(chunk(block, &id)).into()).collect();
+            }
+            SessionEvent::AgentText { id, text, local: _ } => {
+                let chunks = texts(text).into_iter();
+                return chunks.map(|text| SessionUpdate::AgentMessageChunk(chunk(text.into(), &id)).into()).collect();
+            }
+            SessionEvent::AgentThought { id, text, signature: _ } => {
+                let chunks = texts(text).into_iter();
+                return chunks.map(|text| SessionUpdate::AgentThoughtChunk(chunk(text.into(), &id)).into()).collect();
+            }
+            SessionEvent::ToolCallStarted { message: _, call, title, kind, locations, local: _ } => {
+                Some(SessionUpdate::ToolCall(started(&call, &title, kind, &locations)))
+            }
+            SessionEvent::ToolCallUpdated(update) => Some(SessionUpdate::ToolCallUpdate(updated(&update))),
+            SessionEvent::Usage(usage) => usage.window.map(|size| {
                 let used = usage.input.saturating_add(usage.output).min(size);
-                SessionUpdate::UsageUpdate(schema::UsageUpdate::new(used, size))
-            })
-            .into_iter()
-            .collect(),
-        SessionEvent::Title { title } => {
-            vec![SessionUpdate::SessionInfoUpdate(schema::SessionInfoUpdate::new().title(line(&title, TITLE)))]
-        }
-        SessionEvent::ModeChanged { mode } => {
-            vec![SessionUpdate::CurrentModeUpdate(schema::CurrentModeUpdate::new(mode.id()))]
-        }
-        SessionEvent::OptionsChanged { options } => {
-            vec![SessionUpdate::ConfigOptionUpdate(schema::ConfigOptionUpdate::new(wire_options(options, offers)))]
-        }
-        SessionEvent::CommandsChanged { commands } => {
-            let commands = commands_that_fit(&commands);
-            vec![SessionUpdate::AvailableCommandsUpdate(schema::AvailableCommandsUpdate::new(commands))]
-        }
-        SessionEvent::Notice(told) => notice(&told).map(SessionUpdate::Notice).into_iter().collect(),
-        // Panels have a notification of their own, and the end of a turn is the answer to its prompt.
-        SessionEvent::PanelChanged { .. } | SessionEvent::TurnEnded { .. } => Vec::new(),
+                let cost = self.spending.latest();
+                let cost = cost.map(|cost| schema::Cost::new(cost.amount, line(&cost.currency, TITLE)));
+                SessionUpdate::UsageUpdate(schema::UsageUpdate::new(used, size).cost(cost))
+            }),
+            SessionEvent::Title { title } => {
+                Some(SessionUpdate::SessionInfoUpdate(schema::SessionInfoUpdate::new().title(line(&title, TITLE))))
+            }
+            SessionEvent::ModeChanged { mode } => {
+                Some(SessionUpdate::CurrentModeUpdate(schema::CurrentModeUpdate::new(mode.id())))
+            }
+            SessionEvent::OptionsChanged { options } => {
+                let options = wire_options(options, self.offers);
+                Some(SessionUpdate::ConfigOptionUpdate(schema::ConfigOptionUpdate::new(options)))
+            }
+            SessionEvent::CommandsChanged { commands } => {
+                let commands = commands_that_fit(&commands);
+                Some(SessionUpdate::AvailableCommandsUpdate(schema::AvailableCommandsUpdate::new(commands)))
+            }
+            SessionEvent::Notice(notice) => self.notice(&notice),
+            SessionEvent::TurnEnded { end: TurnEnd::Failed(reason) } if told == Told::Live => {
+                let failed = Notice::new(Severity::Error, "The prompt failed").described(reason);
+                self.notice(&failed)
+            }
+            // A plan is told by itself, panels have a notification of their own, and the end of a turn is the answer
+            // to its prompt.
+            SessionEvent::Plan { .. } | SessionEvent::PanelChanged { .. } | SessionEvent::TurnEnded { .. } => None,
+        };
+        update.map(Update::from).into_iter().collect()
+    }
+
+    /// None for a client that shows none, and for a notice without a title, which the protocol does not allow.
+    fn notice(&self, notice: &Notice) -> Option<SessionUpdate> {
+        let severity = match notice.severity {
+            Severity::Info => schema::NoticeSeverity::Info,
+            Severity::Warning => schema::NoticeSeverity::Warning,
+            Severity::Error => schema::NoticeSeverity::Error,
+        };
+        let title = line(notice.title.trim(), TITLE);
+        let description = notice.description.as_deref().map(|text| cut(text, TEXT));
+        let shown = self.offers.has(Offer::Notices) && !title.is_empty();
+        shown.then(|| SessionUpdate::Notice(schema::Notice::new(severity, title).description(description)))
     }
 }
 
@@ -97,39 +153,6 @@ fn blocks(part: Part) -> Vec<ContentBlock> {
         // A person says none of these.
         Part::Thought { .. } | Part::ToolCall(_) | Part::ToolResult { .. } => Vec::new(),
     }
-}
-
-/// None for a notice without a title, which the protocol does not allow.
-fn notice(notice: &Notice) -> Option<schema::Notice> {
-    let severity = match notice.severity {
-        Severity::Info => schema::NoticeSeverity::Info,
-        Severity::Warning => schema::NoticeSeverity::Warning,
-        Severity::Error => schema::NoticeSeverity::Error,
-    };
-    let title = line(notice.title.trim(), TITLE);
-    let description = notice.description.as_deref().map(|text| cut(text, TEXT));
-    (!title.is_empty()).then(|| schema::Notice::new(severity, title).description(description))
-}
-
-fn plan(entries: &[PlanEntry]) -> Vec<schema::PlanEntry> {
-    const MOST: usize = 50;
-    entries
-        .iter()
-        .take(MOST)
-        .map(|entry| {
-            let priority = match entry.priority {
-                PlanPriority::High => schema::PlanEntryPriority::High,
-                PlanPriority::Medium => schema::PlanEntryPriority::Medium,
-                PlanPriority::Low => schema::PlanEntryPriority::Low,
-            };
-            let status = match entry.status {
-                PlanStatus::Pending => schema::PlanEntryStatus::Pending,
-                PlanStatus::InProgress => schema::PlanEntryStatus::InProgress,
-                PlanStatus::Completed => schema::PlanEntryStatus::Completed,
-            };
-            schema::PlanEntry::new(cut(&entry.content, TEXT / MOST), priority, status)
-        })
-        .collect()
 }
 
 /// The first commands that fit into a line. The others can be typed all the same.

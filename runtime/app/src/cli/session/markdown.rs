@@ -180,6 +180,10 @@ impl Document {
                 let _ = writeln!(self.text, "{}", code(uri));
                 self.block("", text);
             }
+            ToolContent::Link { uri, .. } => {
+                self.paragraph();
+                let _ = writeln!(self.text, "{}", code(uri));
+            }
             ToolContent::Diff { path, old, new } => {
                 let old = old.as_deref().unwrap_or_default();
                 let diff = TextDiff::from_lines(old, new);
@@ -352,7 +356,7 @@ mod tests {
                     entry("check", PlanStatus::Pending),
                 ],
             },
-            SessionEvent::Usage(Usage { input: 10, output: 3, cached: 0, window: None }),
+            SessionEvent::Usage(Usage { input: 10, output: 3, cached: 0, window: None, cost: None }),
             said("n", "Done."),
             SessionEvent::Title { title: "A title".to_owned() },
             ended(TurnEnd::Stopped(StopReason::EndTurn)),

@@ -5,13 +5,14 @@ use acp_runtime_agent::event::{ToolCallStatus, ToolCallUpdate, TurnEnd};
 use acp_runtime_agent::model::ToolKind;
 use acp_runtime_agent::options::{Category, ConfigOption, OptionKind};
 use acp_runtime_agent::policy::Mode;
-use acp_runtime_agent::transcript::{Location, StopReason, ToolCall, ToolCallId, ToolContent, Usage};
+use acp_runtime_agent::transcript::{
+    Location, PlanEntry, PlanPriority, PlanStatus, StopReason, ToolCall, ToolCallId, ToolContent, Usage,
+};
 use expect_test::expect;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::acp::offers::Offer;
 
 fn id() -> MessageId {
     MessageId::new("msg-1")
@@ -38,11 +39,19 @@ fn done(content: Vec<ToolContent>) -> SessionEvent {
     })
 }
 
-fn lines(event: SessionEvent, told: Told) -> Vec<String> {
-    updates(event, told, Offers::default().with(Offer::Flags))
-        .iter()
-        .map(|update| serde_json::to_string(update).unwrap())
-        .collect()
+/// A narrator for a client that takes all there is.
+fn narrator() -> Narrator {
+    Narrator::new(TAKES_ALL.into_iter().fold(Offers::default(), Offers::with), false)
+}
+
+const TAKES_ALL: [Offer; 3] = [Offer::Notices, Offer::PlansById, Offer::Flags];
+
+fn told(narrator: &mut Narrator, event: SessionEvent, told: Told) -> Vec<String> {
+    narrator.tell(event, told).iter().map(|update| serde_json::to_string(update).unwrap()).collect()
+}
+
+fn lines(event: SessionEvent, how: Told) -> Vec<String> {
+    told(&mut narrator(), event, how)
 }
 
 #[test]
@@ -62,10 +71,12 @@ fn every_event_has_its_updates() {
         Part::ResourceLink { name: "b".to_owned(), uri: "file:///p/b".to_owned() },
         Part::ToolResult { call: ToolCallId::new("call-1"), text: "never said by a person".to_owned(), failed: false },
     ];
-    let usage = |window| Usage { input: 900, output: 200, cached: 0, window };
+    let usage = |window| Usage { input: 900, output: 200, cached: 0, window, cost: None };
     let entry = PlanEntry { content: "do it".to_owned(), priority: PlanPriority::High, status: PlanStatus::InProgress };
     let command =
         CommandInfo { name: "call".to_owned(), description: "Calls".to_owned(), hint: Some("TOOL".to_owned()) };
+    let offers = Offers::default().with(Offer::Notices).with(Offer::Flags);
+    let mut narrator = Narrator::new(offers, false);
     let table: Vec<String> = [
         SessionEvent::UserMessage { id: id(), parts: said, local: false },
         SessionEvent::AgentText { id: id(), text: "hi".to_owned(), local: true },
@@ -76,6 +87,12 @@ fn every_event_has_its_updates() {
             ToolContent::Text { text: "found".to_owned() },
             ToolContent::Resource { uri: "file:///p/a".to_owned(), text: "a".to_owned(), mime: None },
             ToolContent::Diff { path: "/p/a".to_owned(), old: Some("a".to_owned()), new: "b".to_owned() },
+            ToolContent::Link {
+                name: "call-1.txt".to_owned(),
+                uri: "file:///o/call-1.txt".to_owned(),
+                mime: Some("text/plain".to_owned()),
+                size: Some(70_000),
+            },
         ]),
         SessionEvent::ToolCallUpdated(ToolCallUpdate {
             status: Some(ToolCallStatus::InProgress),
@@ -97,8 +114,7 @@ fn every_event_has_its_updates() {
     .flat_map(|event| {
         let kind = format!("{event:?}");
         let kind = kind.split([' ', '(']).next().unwrap_or_default().to_owned();
-        let told = lines(event, Told::Again);
-        std::iter::once(format!("# {kind}")).chain(told)
+        std::iter::once(format!("# {kind}")).chain(told(&mut narrator, event, Told::Again))
     })
     .collect();
     expect![[r##"
@@ -116,9 +132,11 @@ fn every_event_has_its_updates() {
         # ToolCallStarted
         {"sessionUpdate":"tool_call","toolCallId":"call-1","title":"Search for `x`","name":"grep","kind":"search","locations":[{"path":"/p/src","line":3}],"rawInput":{"pattern":"x"}}
         # ToolCallUpdated
-        {"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"found"}},{"type":"content","content":{"type":"resource","resource":{"text":"a","uri":"file:///p/a"}}},{"type":"diff","path":"/p/a","oldText":"a","newText":"b"}],"rawOutput":{"hits":2}}
+        {"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"found"}},{"type":"content","content":{"type":"resource","resource":{"text":"a","uri":"file:///p/a"}}},{"type":"diff","path":"/p/a","oldText":"a","newText":"b"},{"type":"content","content":{"type":"resource_link","mimeType":"text/plain","name":"call-1.txt","size":70000,"uri":"file:///o/call-1.txt"}}],"rawOutput":{"hits":2}}
+        {"sessionUpdate":"plan","entries":[{"content":"Search for `x`","priority":"medium","status":"completed"}]}
         # ToolCallUpdated
         {"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"in_progress"}
+        {"sessionUpdate":"plan","entries":[{"content":"Search for `x`","priority":"medium","status":"in_progress"}]}
         # Plan
         {"sessionUpdate":"plan","entries":[{"content":"do it","priority":"high","status":"in_progress"}]}
         # Usage
@@ -140,10 +158,27 @@ fn every_event_has_its_updates() {
 }
 
 #[test]
-fn the_person_s_message_is_told_only_again() {
-    let event = SessionEvent::UserMessage { id: id(), parts: vec![Part::Text { text: "hi".to_owned() }], local: false };
-    assert_eq!(lines(event.clone(), Told::Live), Vec::<String>::new());
-    assert_eq!(lines(event, Told::Again).len(), 1);
+fn the_person_s_message_is_told_again_and_live_where_it_is_wanted() {
+    let event =
+        || SessionEvent::UserMessage { id: id(), parts: vec![Part::Text { text: "hi".to_owned() }], local: false };
+    for (echo, how, count) in
+        [(false, Told::Live, 0), (false, Told::Again, 1), (true, Told::Live, 1), (true, Told::Again, 1)]
+    {
+        assert_eq!(told(&mut Narrator::new(Offers::default(), echo), event(), how).len(), count, "{echo} {how:?}");
+    }
+}
+
+#[test]
+fn what_was_not_offered_is_not_told() {
+    let failed = || SessionEvent::TurnEnded { end: TurnEnd::Failed("no network".to_owned()) };
+    for event in [SessionEvent::Notice(Notice::new(Severity::Info, "x")), failed()] {
+        assert_eq!(told(&mut Narrator::new(Offers::default(), false), event, Told::Live), Vec::<String>::new());
+    }
+    assert_eq!(lines(failed(), Told::Again), Vec::<String>::new(), "a notice is of the moment");
+    expect![[
+        r#"{"sessionUpdate":"notice","severity":"error","title":"The prompt failed","description":"no network"}"#
+    ]]
+    .assert_eq(&lines(failed(), Told::Live).join("\n"));
 }
 
 #[test]
@@ -169,6 +204,7 @@ proptest! {
             ToolContent::Text { text: a.clone() },
             ToolContent::Diff { path: format!("/p/{}", &b.get(..200).unwrap_or("b")), old: Some(a.clone()), new: b.clone() },
             ToolContent::Resource { uri: b.clone(), text: b.clone(), mime: Some(a.clone()) },
+            ToolContent::Link { name: a.clone(), uri: b.clone(), mime: Some(b.clone()), size: None },
         ];
         let entries = vec![
             PlanEntry { content: a.clone(), priority: PlanPriority::Low, status: PlanStatus::Pending };
