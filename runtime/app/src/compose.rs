@@ -25,7 +25,7 @@ use acp_runtime_agent::session::{
     Fork, OpenError, OrderedApprover, OrderedElicitor, Outbox, SessionFactory, SessionHandle, SessionParts,
     SessionRequest, command_catalog, forked,
 };
-use acp_runtime_agent::store::{KeptSession, SessionRecord, SessionSetup, SessionStore};
+use acp_runtime_agent::store::{Claim, KeptSession, SessionRecord, SessionSetup, SessionStore};
 use acp_runtime_agent::tool::ToolCatalog;
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::turn::TurnContext;
@@ -61,6 +61,23 @@ pub struct Runtime {
     folders: RootRegistry,
     audit: AuditLog,
     shelf: Shelf,
+}
+
+/// A session that is about to begin.
+struct Opened {
+    parts: SessionParts,
+    /// Its mode, where its history says another one: a fork may begin before the last change of its source is kept.
+    untold: Option<Mode>,
+}
+
+impl Opened {
+    /// Begins, once the store has the session.
+    fn begin(self, claim: Claim) -> SessionHandle {
+        if let Some(mode) = self.untold {
+            self.parts.turns.outbox.emit(SessionEvent::ModeChanged { mode });
+        }
+        SessionHandle::spawn(self.parts, claim)
+    }
 }
 
 /// Why the runtime cannot work with these settings.
@@ -150,7 +167,7 @@ impl Runtime {
         request: SessionRequest,
         history: History,
         choices: Option<Choices>,
-    ) -> Result<SessionParts, OpenError> {
+    ) -> Result<Opened, OpenError> {
         let SessionRequest { setup, face } = request;
         let folders = self.open_folders(&setup)?;
         let settings = self.settings_in(Path::new(&setup.cwd))?;
@@ -198,14 +215,15 @@ impl Runtime {
         let mut commands = command_catalog(options.switches().clone());
         furnish(offered, &mut tools, &mut panels, &mut commands);
         add(commands.add(Arc::new(Permissions::new(book, tools.clone()))));
-        if kept.is_some_and(|kept| kept != options.mode()) {
-            outbox.emit(SessionEvent::ModeChanged { mode: options.mode() });
-        }
+        let (mode, told) = (options.mode(), kept.unwrap_or(settings.mode));
         let (system_prompt, limits) = (setup.system_prompt, settings.limits.turn());
         let turns = TurnContext { options, tools, gate, roots, system_prompt, limits, outbox };
         let on_busy = settings.prompt.on_busy();
         let panels = Arc::new(panels);
-        Ok(SessionParts { id, turns, commands, panels, on_busy })
+        Ok(Opened {
+            parts: SessionParts { id, turns, commands, panels, on_busy },
+            untold: (mode != told).then_some(mode),
+        })
     }
 
     fn options(&self, choices: Choices, plugins: &[KnownPlugin]) -> Result<Options, OpenError> {
@@ -250,9 +268,9 @@ impl SessionFactory for Runtime {
     fn create(&self, request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>> {
         async move {
             let record = new_record(request.setup.clone());
-            let parts = self.open(record.id.clone(), request, History::default(), None)?;
+            let opened = self.open(record.id.clone(), request, History::default(), None)?;
             let claim = self.store.create(record).await?;
-            Ok(SessionHandle::spawn(parts, claim))
+            Ok(opened.begin(claim))
         }
         .boxed()
     }
@@ -275,7 +293,7 @@ impl SessionFactory for Runtime {
             repair.iter().for_each(|event| history.apply(event));
             keep_instructions(&mut request.setup, &record.setup);
             let setup = request.setup.clone();
-            let parts = self.open(id.clone(), request, history, None)?;
+            let opened = self.open(id.clone(), request, history, None)?;
             if !repair.is_empty() {
                 self.store.append(&id, repair.clone().into()).await?;
                 events.extend(repair);
@@ -284,7 +302,7 @@ impl SessionFactory for Runtime {
                 self.store.set_up(&id, setup.clone()).await?;
                 record.setup = setup;
             }
-            Ok((SessionHandle::spawn(parts, claim), (record, events)))
+            Ok((opened.begin(claim), (record, events)))
         }
         .boxed()
     }
@@ -297,9 +315,9 @@ impl SessionFactory for Runtime {
             let events = forked(events, point).map_err(no_message)?;
             keep_instructions(&mut request.setup, &kept.setup);
             let record = new_record(request.setup.clone());
-            let parts = self.open(record.id.clone(), request, History::of(&events), choices)?;
+            let opened = self.open(record.id.clone(), request, History::of(&events), choices)?;
             let claim = self.store.fork(&source, record, events.into()).await?;
-            Ok(SessionHandle::spawn(parts, claim))
+            Ok(opened.begin(claim))
         }
         .boxed()
     }

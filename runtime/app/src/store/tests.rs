@@ -159,7 +159,7 @@ async fn an_older_file_is_brought_up_to_date_with_all_that_is_in_it() {
     append(&store, "s", &[text("m", "later")]).await.unwrap();
     drop(store);
     let version = |db: &Connection| db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
-    assert_eq!(version(&Connection::open(&place.file).unwrap()), Ok(3));
+    assert_eq!(version(&Connection::open(&place.file).unwrap()), Ok(4));
 }
 
 #[tokio::test]
