@@ -18,6 +18,7 @@ mod foreign;
 mod full_disk;
 mod hostile_guests;
 mod hostile_wire;
+mod keys;
 mod many_sessions;
 mod models;
 mod options;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use acp_runtime::models::Models;
+use acp_runtime::redaction::Redaction;
 use acp_runtime_agent::capability::ToolName;
 use acp_runtime_agent::model::{
     InputSchema, Model, ModelError, ModelEvent, ModelRequest, ReasoningEffort, ToolKind, ToolSpec,
@@ -19,7 +20,7 @@ use serde_json::json;
 fn models(base_url: &str, lines: &str) -> Models {
     let retries = if lines.contains("retries") { "" } else { "retries = { attempts = 4, first_pause_ms = 0 }" };
     let toml = format!("[lab]\nwire = 'openai-chat'\nbase_url = '{base_url}'\nmodel = 'small'\n{retries}\n{lines}");
-    Models::new(None, toml::from_str(&toml).unwrap(), |_| None).unwrap()
+    Models::new(None, toml::from_str(&toml).unwrap(), Arc::new(|_: &str| None), &Redaction::default()).unwrap()
 }
 
 fn open(base_url: &str, lines: &str) -> Arc<dyn Model> {
@@ -216,8 +217,8 @@ async fn failures_that_stay_say_what_to_do() {
             change it, or check `[providers.lab]`
         401: 1 asked
           Auth lab Some(401) None
-            `lab` does not accept the API key;
-            set a valid one in `[providers.lab]`
+            `lab` does not accept the API key from `api_key` in `[providers.lab]`;
+            set a valid one there
         403: 1 asked
           Auth lab Some(403) None
             `lab` does not let this API key use `small`: The key **** may not.;
@@ -560,7 +561,8 @@ async fn a_vendor_is_not_asked_without_a_key() {
         ("[zoo]\nwire = 'anthropic'\nmodel = 'm'", "ANTHROPIC_API_KEY"),
         ("[sky]\nwire = 'gemini'\nmodel = 'm'\napi_key_env = 'MY_KEY'", "MY_KEY"),
     ] {
-        let models = Models::new(None, toml::from_str(toml).unwrap(), |_| None).unwrap();
+        let keys = Arc::new(|_: &str| None);
+        let models = Models::new(None, toml::from_str(toml).unwrap(), keys, &Redaction::default()).unwrap();
         let model = models.open(models.default_id()).unwrap();
         let items: Vec<_> = model.stream(prompt("hi")).collect().await;
         let rendered = render(&items);

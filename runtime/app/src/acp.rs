@@ -5,6 +5,7 @@
 //! (the client as a person to ask and a place of files), `offers` (what the client can do), `panels` (`_aar/panel_*`), `wire` (conversions), `error`.
 //! Knows no model, no tool and no disk. Tested in `tests.rs` with scripted sessions and a client at the other end.
 
+mod accounts;
 mod agent;
 mod editor;
 mod error;
@@ -13,6 +14,7 @@ mod offers;
 mod panels;
 mod wire;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +22,7 @@ use acp_runtime_agent::session::SessionFactory;
 use agent_client_protocol::{Agent, Builder, Client, ConnectionTo, Error};
 
 use crate::transport::Transport;
+pub use accounts::{Access, Accounts};
 use agent::Desk;
 pub use editor::Patience;
 
@@ -37,22 +40,33 @@ pub struct Options {
     pub title: String,
     /// The program's version.
     pub version: String,
+    /// Where the program is, for clients that start it once more in a terminal; none where that is not known.
+    pub program: Option<PathBuf>,
     /// How long the client may take to answer. A question that was not answered is denied.
     pub patience: Patience,
     /// Whether the person's own messages are told to the client while they are answered. In a replay they always are.
     pub echo: bool,
 }
 
+/// What a client is served with.
+#[derive(Clone)]
+pub struct Backing {
+    /// Opens sessions.
+    pub factory: Arc<dyn SessionFactory>,
+    /// Knows of keys.
+    pub accounts: Arc<dyn Accounts>,
+}
+
 /// Serves one client until it ends its input or `shutdown` is done, then cancels what runs, keeps it and writes the
 /// last lines; together within 2 s. Requests that run when the input ends get up to a second to end by themselves.
 pub async fn serve(
     transport: Transport,
-    factory: Arc<dyn SessionFactory>,
+    backing: Backing,
     options: Options,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), Error> {
     let Transport { channel, flow, drained } = transport;
-    let desk = Desk::new(factory, options, flow);
+    let desk = Desk::new(backing, options, flow);
     let state = desk.state();
     let served = Builder::new_with(Agent, desk)
         .name("acp-runtime")

@@ -14,6 +14,7 @@ mod headless;
 mod logging;
 mod plugin;
 mod run;
+mod secret;
 mod session;
 mod transcript;
 
@@ -26,8 +27,9 @@ use clap::{CommandFactory as _, Parser as _};
 
 use self::arguments::{Arguments, Command, ConfigCommand};
 use self::failure::{Failure, USAGE};
-use crate::compose::Runtime;
+use crate::compose::{Keys, Runtime};
 use crate::process::Role;
+use crate::redaction::Redaction;
 use crate::settings::{Paths, Settings};
 
 /// How long files that are being written may hold the exit up. Plugins that are being compiled do not.
@@ -48,6 +50,7 @@ pub fn main() -> ExitCode {
 fn execute(arguments: Arguments) -> Result<ExitCode, Failure> {
     let overrides = arguments.overrides();
     let command = match arguments.command {
+        _ if arguments.login => Command::Login { provider: None },
         Some(Command::Completions { shell }) => return completions(shell),
         Some(Command::Config(ConfigCommand::Schema)) => return config::schema(),
         None if !arguments.acp && io::stdin().is_terminal() => return help(),
@@ -63,14 +66,31 @@ fn execute(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     let settings = Settings::load(&paths, overrides)?;
     logging::start(&settings.log)?;
+    let keys = Keys::new(&settings, &paths, Redaction::default());
+    match command {
+        Command::Secret(command) => secret::command(keys.secrets(), command)?,
+        Command::Login { provider } => secret::login(&keys, &keys.models(&settings)?, provider.as_deref())?,
+        Command::Logout { provider } => secret::logout(&keys, &keys.models(&settings)?, provider.as_deref())?,
+        command => return with_runtime(command, settings, &paths, &keys),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn with_runtime(command: Command, settings: Settings, paths: &Paths, keys: &Keys) -> Result<ExitCode, Failure> {
     let disabled = settings.plugins.disabled.clone();
-    let runtime = Runtime::new(settings, &paths)?;
+    let runtime = Runtime::new(settings, paths, keys)?;
     match command {
         Command::Acp => wait(leaving(&runtime, runtime.clone().serve_acp()))??,
         Command::Run(arguments) => return wait(leaving(&runtime, run::command(runtime.clone(), arguments)))?,
         Command::Session(command) => wait(leaving(&runtime, session::command(runtime.store(), command)))??,
         Command::Plugin(command) => wait(plugin::command(runtime, &disabled, command))??,
-        Command::Config(_) | Command::Doctor { .. } | Command::Completions { .. } => {}
+        // They need no runtime, and were answered before one was made.
+        Command::Config(_)
+        | Command::Doctor { .. }
+        | Command::Completions { .. }
+        | Command::Secret(_)
+        | Command::Login { .. }
+        | Command::Logout { .. } => {}
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,9 @@
 //! session gets its own gate, workspace and catalogues; what sessions can share (specs, handles of folders, compiled
 //! plugins) they share. Tested through the real binary in `tests/it`.
 
+mod accounts;
 mod book;
+mod keys;
 mod permissions;
 mod shelf;
 mod storage;
@@ -37,13 +39,15 @@ use futures::future::BoxFuture;
 use crate::acp;
 use crate::audit::AuditLog;
 use crate::models::{Models, ModelsError};
-use crate::settings::{Paths, Settings, SettingsError, variable};
+use crate::settings::{Paths, Settings, SettingsError};
 use crate::store::{Answers, SqliteStore};
 use crate::tools::{Surroundings, native_tools};
 use crate::transport::stdio;
 use crate::workspace::{DiskWorkspace, RootError, RootRegistry};
 
+use accounts::Accounts;
 use book::Book;
+pub use keys::Keys;
 use permissions::Permissions;
 pub use shelf::{KnownPlugin, Origin, Shelf};
 use storage::PluginStorage;
@@ -57,6 +61,7 @@ const LEAVING: Duration = Duration::from_millis(500);
 pub struct Runtime {
     settings: Settings,
     models: Arc<Models>,
+    keys: Keys,
     store: SqliteStore,
     folders: RootRegistry,
     audit: AuditLog,
@@ -93,8 +98,8 @@ pub enum SetupError {
 
 impl Runtime {
     /// A runtime with these settings. Opens, reads and starts nothing.
-    pub fn new(settings: Settings, paths: &Paths) -> Result<Arc<Self>, SetupError> {
-        let models = Arc::new(Models::new(settings.model.as_deref(), settings.providers.clone(), variable)?);
+    pub fn new(settings: Settings, paths: &Paths, keys: &Keys) -> Result<Arc<Self>, SetupError> {
+        let models = Arc::new(keys.models(&settings)?);
         let store = SqliteStore::new(paths.sessions());
         let host = PluginHost::new(
             Some(paths.compiled()),
@@ -104,7 +109,8 @@ impl Runtime {
         let bundled = paths.bundled_plugins().filter(|_| settings.plugins.bundled);
         let shelf = Shelf::new(host, bundled, settings.plugins.paths.clone(), paths.plugins());
         let audit = AuditLog::new(paths.audit());
-        Ok(Arc::new(Self { settings, models, store, folders: RootRegistry::default(), audit, shelf }))
+        let keys = keys.clone();
+        Ok(Arc::new(Self { settings, models, keys, store, folders: RootRegistry::default(), audit, shelf }))
     }
 
     /// The plugins of this process.
@@ -116,10 +122,13 @@ impl Runtime {
     pub async fn serve_acp(self: Arc<Self>) -> Result<(), SetupError> {
         let limits = stdio::Limits { incoming: self.settings.limits.message.get(), ..stdio::Limits::default() };
         let transport = stdio::open(limits).map_err(broken)?;
+        let accounts = Arc::new(Accounts::new(self.models.clone(), self.keys.secrets().clone()));
+        let backing = acp::Backing { factory: self.clone(), accounts };
         let options = acp::Options {
             name: "acp-runtime".to_owned(),
             title: "ACP Runtime".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            program: std::env::current_exe().ok(),
             patience: acp::Patience { person: self.settings.permission.timeout.duration(), client: CLIENT_PATIENCE },
             echo: self.settings.prompt.echo,
         };
@@ -129,7 +138,7 @@ impl Runtime {
             background.shelf.warm().await;
             background.forget_old_sessions().await;
         });
-        acp::serve(transport, self, options, asked_to_stop()).await.map_err(broken)
+        acp::serve(transport, backing, options, asked_to_stop()).await.map_err(broken)
     }
 
     /// The last thing before the end of the process: what was to be kept is.

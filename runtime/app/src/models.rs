@@ -2,13 +2,15 @@
 //!
 //! A model is named by an id: `none` (explains how to configure one), `script:FILE` (plays a scenario) or
 //! `provider/model`, where the provider is a table of the settings that names its wire format. Nothing is guessed from
-//! a model's name. Knows nothing about sessions, tools or ACP, and reads neither the settings file nor the environment.
+//! a model's name. Knows nothing about sessions, tools or ACP, and reads neither the settings file nor the environment:
+//! a key comes from a [`KeySource`], with each request.
 //!
 //! Tested by `tests/it/models.rs` against a loopback server that speaks the providers' formats with faults, and by
 //! tables beside the code.
 
 mod failure;
 mod history;
+mod keys;
 mod none;
 mod provider;
 mod retry;
@@ -19,12 +21,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use acp_runtime_agent::model::{Model, ModelChoice, ModelSource};
+use acp_runtime_agent::capability::SecretName;
+use acp_runtime_agent::model::{Model, ModelChoice, ModelError, ModelSource};
 
+pub use self::keys::{KeyPlace, KeySource};
 use self::none::NoModel;
 use self::provider::{HttpClient, Provider, ProviderModel};
 use self::script::ScriptModel;
 pub use self::settings::{ProviderSettings, Retries, Timeouts, WireFormat};
+use crate::redaction::Redaction;
 
 /// The id of the model that explains how to configure one.
 pub const NONE: &str = "none";
@@ -37,6 +42,19 @@ pub struct Models {
     default: String,
     providers: BTreeMap<String, Arc<Provider>>,
     http: Arc<HttpClient>,
+}
+
+/// What is known of a provider's key without fetching it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderKey {
+    /// The provider's name in the settings.
+    pub provider: String,
+    /// Whether it makes no sense to ask it without one.
+    pub needed: bool,
+    /// Where there seems to be one, as a part of a sentence.
+    pub from: Option<String>,
+    /// The name under which the person's key may be kept; none where the provider's name cannot be one.
+    pub kept: Option<SecretName>,
 }
 
 /// Why a model cannot be had.
@@ -79,16 +97,17 @@ fn known(configured: &[String]) -> String {
 
 impl Models {
     /// Checks the providers and settles the default: the given id, else the first provider's model, else `none`.
-    /// `environment` looks variables up, for keys that the settings leave there.
+    /// `keys` is asked for the keys that the settings do not have, and `redaction` learns all of them.
     pub fn new(
         default: Option<&str>,
         providers: BTreeMap<String, ProviderSettings>,
-        environment: impl Fn(&str) -> Option<String>,
+        keys: Arc<dyn KeySource>,
+        redaction: &Redaction,
     ) -> Result<Self, ModelsError> {
         let providers = providers
             .into_iter()
             .map(|(name, settings)| {
-                let provider = Provider::new(name.clone(), settings, &environment)
+                let provider = Provider::new(name.clone(), settings, keys.clone(), redaction.clone())
                     .map_err(|reason| ModelsError::Settings { provider: name.clone(), reason })?;
                 Ok((name, Arc::new(provider)))
             })
@@ -108,11 +127,33 @@ impl Models {
         self.providers.get(id).map_or_else(|| id.to_owned(), |provider| provider.default_id())
     }
 
-    /// The variable of the environment that should hold the key of a model and does not; none where there is a key, or
-    /// none is needed.
-    pub fn missing_key(&self, id: &str) -> Option<&str> {
+    /// The error that a request to a model would end in for want of a key; none where there is one, or none is needed.
+    /// Fetches nothing.
+    pub fn missing_key(&self, id: &str) -> Option<ModelError> {
+        self.provider_of(id)?.missing_key()
+    }
+
+    /// Fetches the key of a model, and says where it is from; none where there is none and none is needed.
+    pub async fn fetch_key(&self, id: &str) -> Result<Option<String>, ModelError> {
+        match self.provider_of(id) {
+            Some(provider) => provider.fetch_key().await,
+            None => Ok(None),
+        }
+    }
+
+    /// What is known of the key of a model's provider; none for a model without one.
+    pub fn key(&self, id: &str) -> Option<ProviderKey> {
+        self.provider_of(id).map(Provider::key_state)
+    }
+
+    /// What is known of the keys of all providers.
+    pub fn keys(&self) -> Vec<ProviderKey> {
+        self.providers.values().map(|provider| provider.key_state()).collect()
+    }
+
+    fn provider_of(&self, id: &str) -> Option<&Provider> {
         let name = id.split_once('/').map_or(id, |(name, _)| name);
-        self.providers.get(name).and_then(|provider| provider.missing_key())
+        self.providers.get(name).map(Arc::as_ref)
     }
 
     /// A model to ask. A provider's name alone means its default model; models that the settings do not list are
@@ -159,7 +200,7 @@ mod tests {
     use super::*;
 
     fn models(default: Option<&str>, toml: &str) -> Result<Models, ModelsError> {
-        Models::new(default, toml::from_str(toml).unwrap(), |_| None)
+        Models::new(default, toml::from_str(toml).unwrap(), Arc::new(|_: &str| None), &Redaction::default())
     }
 
     const TWO: &str = r#"
@@ -203,14 +244,16 @@ mod tests {
             [own]\nwire = 'openai-chat'\nmodel = 'm'\nbase_url = 'http://h/'\napi_key_env = 'OWN'\n\
             [key]\nwire = 'gemini'\nmodel = 'm'\napi_key = 'k'";
         let models = models(None, toml).unwrap();
-        for (id, variable) in [
-            ("vendor/m", Some("ANTHROPIC_API_KEY")),
+        for (id, way) in [
+            ("vendor/m", Some("run `acp-runtime login vendor`, or set the environment variable `ANTHROPIC_API_KEY`")),
             ("lab", None),
-            ("own/m", Some("OWN")),
+            ("own/m", Some("run `acp-runtime login own`, or set the environment variable `OWN`")),
             ("key", None),
             ("none", None),
         ] {
-            assert_eq!(models.missing_key(id), variable, "{id}");
+            let message = models.missing_key(id).map(|error| error.message);
+            assert_eq!(message.is_some(), way.is_some(), "{id}");
+            assert!(message.unwrap_or_default().contains(way.unwrap_or_default()), "{id}");
         }
     }
 

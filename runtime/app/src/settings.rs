@@ -12,6 +12,8 @@ mod project;
 mod sections;
 mod written;
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use acp_runtime_agent::capability::EffectPattern;
@@ -22,7 +24,7 @@ pub use paths::{HOME_VARIABLE, Paths};
 pub use project::{PROJECT_FILE, ProjectFile, ProjectSettings};
 pub use sections::{
     BusyPolicy, FilesSettings, LimitSettings, LogSettings, PermissionSettings, PluginSettings, PromptSettings,
-    Settings, Timeout,
+    SecretSettings, Settings, Timeout,
 };
 pub use written::{LogFilter, Written};
 
@@ -110,6 +112,18 @@ impl Settings {
 /// A variable of the environment; none where it is absent, empty or not Unicode.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// All variables of the environment that are Unicode.
+pub fn environment() -> BTreeMap<String, String> {
+    let unicode = |text: OsString| text.into_string().ok();
+    std::env::vars_os().filter_map(|(name, value)| Some((unicode(name)?, unicode(value)?))).collect()
+}
+
+/// The person's home folder; the root of the file system where there is none.
+pub fn home() -> PathBuf {
+    let home = directories::UserDirs::new().map(|folders| folders.home_dir().to_owned());
+    home.filter(|home| home.is_dir()).unwrap_or_else(|| PathBuf::from(std::path::MAIN_SEPARATOR_STR))
 }
 
 /// The JSON Schema of the user's file.

@@ -23,20 +23,19 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
+use super::accounts::Login;
 use super::error::RequestError;
 use super::live::{Door, LiveSession, LiveSessions};
 use super::offers::{Offer, Offers};
 use super::panels::PanelRequest;
-use super::{Options, wire};
+use super::{Backing, Options, accounts, wire};
 use crate::transport::Flow;
 use in_flight::{InFlight, Pending};
-
-/// The one way to log in: there is nothing to log in to, but clients and registries want a method that works.
-const AUTH_METHOD: &str = "settings";
 
 /// What the handlers of one connection share.
 pub(super) struct State {
     factory: Arc<dyn SessionFactory>,
+    login: Arc<Login>,
     options: Options,
     flow: Flow,
     /// Set by `initialize`.
@@ -50,9 +49,11 @@ pub(super) struct State {
 pub(super) struct Desk(Arc<State>);
 
 impl Desk {
-    pub(super) fn new(factory: Arc<dyn SessionFactory>, options: Options, flow: Flow) -> Self {
+    pub(super) fn new(backing: Backing, options: Options, flow: Flow) -> Self {
+        let Backing { factory, accounts } = backing;
         Self(Arc::new(State {
             factory,
+            login: Arc::new(Login::new(accounts)),
             options,
             flow,
             offers: OnceLock::new(),
@@ -167,7 +168,8 @@ impl State {
             return self.panel(method, params);
         }
         match method {
-            "authenticate" => authenticate(params),
+            "authenticate" => self.authenticate(params),
+            "logout" => self.log_out(params),
             "session/new" => self.new_session(params, offers, connection),
             "session/load" => self.load_session(params, offers, connection),
             "session/resume" => self.resume_session(params, offers, connection),
@@ -212,18 +214,30 @@ impl State {
         if offers.has(Offer::Panels) {
             self.draws_panels.store(true, Ordering::Release);
         }
-        let Options { name, title, version, .. } = &self.options;
-        let login = schema::AuthMethodAgent::new(AUTH_METHOD, "Settings").description(
-            "Keys are read from the settings and the environment; there is nothing to log in to".to_owned(),
-        );
+        let Options { name, title, version, program, .. } = &self.options;
         let mut hello = json(
             schema::InitializeResponse::new(ProtocolVersion::V1)
                 .agent_info(schema::Implementation::new(name, version).title(title.clone()))
                 .agent_capabilities(wire::capabilities())
-                .auth_methods(vec![schema::AuthMethod::Agent(login)]),
+                .auth_methods(accounts::methods(offers, program.as_ref())),
         );
         hello["agentCapabilities"]["sessionCapabilities"]["fork"] = wire::fork_capability();
         Ok(Answer::Now(hello))
+    }
+
+    fn authenticate(&self, params: Value) -> Result<Answer, RequestError> {
+        let params: schema::AuthenticateRequest = read(params)?;
+        self.login.authenticate(&params.method_id.0)?;
+        value(schema::AuthenticateResponse::new())
+    }
+
+    fn log_out(&self, params: Value) -> Result<Answer, RequestError> {
+        let schema::LogoutRequest { .. } = read(params)?;
+        let login = self.login.clone();
+        Ok(Answer::Later(Box::pin(async move {
+            login.log_out().await?;
+            Ok(json(schema::LogoutResponse::new()))
+        })))
     }
 
     fn set_mode(&self, params: Value) -> Result<Answer, RequestError> {
@@ -319,18 +333,6 @@ async fn or_cancelled<T>(work: Work<T>, cancellation: &RequestCancellation) -> R
 /// The session that parameters are about, if they name one, in the spelling of ACP or of Aar's panels.
 fn session_of(params: &Value) -> Option<SessionId> {
     ["sessionId", "session_id"].into_iter().find_map(|name| params.get(name)?.as_str()).map(SessionId::new)
-}
-
-fn authenticate(params: Value) -> Result<Answer, RequestError> {
-    let params: schema::AuthenticateRequest = read(params)?;
-    if &*params.method_id.0 != AUTH_METHOD {
-        return Err(RequestError::Field {
-            field: "methodId",
-            reason: "unknown method".to_owned(),
-            available: Some(vec![AUTH_METHOD.to_owned()]),
-        });
-    }
-    value(schema::AuthenticateResponse::new())
 }
 
 /// Reads parameters by name; none at all count as empty ones.

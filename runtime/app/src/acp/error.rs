@@ -72,6 +72,12 @@ pub(super) enum RequestError {
         /// Why.
         error: PromptError,
     },
+    /// A key is missing, or the client has logged out.
+    #[error(transparent)]
+    Access(ModelError),
+    /// The kept keys could not all be forgotten.
+    #[error("not every key could be forgotten: {0}")]
+    Logout(String),
     /// A panel did not answer.
     #[error(transparent)]
     Panel(#[from] PanelError),
@@ -143,6 +149,11 @@ impl From<RequestError> for Error {
             }
             RequestError::Store(error) => store(&error),
             RequestError::Prompt { session, error } => prompt(&session, error, message),
+            RequestError::Access(error) => model(&error),
+            RequestError::Logout(details) => {
+                let data = json!({ "details": details, "reason": "secrets", "retryable": true });
+                Self::new(ErrorCode::INTERNAL_ERROR, message).data(data)
+            }
             RequestError::Panel(error) => panel(error, message),
         }
     }

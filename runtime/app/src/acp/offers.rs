@@ -18,6 +18,10 @@ pub(super) enum Offer {
     Pages,
     /// The update `notice`.
     Notices,
+    /// It starts this program once more in a terminal, with more arguments, for a login.
+    TerminalLogin,
+    /// It starts any command in a terminal for a login, as clients did before.
+    CommandLogin,
     /// Options that are on or off; without it each is a select with two values.
     Flags,
     /// The updates `plan_update` and `plan_removed`, in the place of `plan`.
@@ -44,6 +48,8 @@ const TABLE: &[(Offer, &str, Sign)] = &[
     (Offer::Forms, "/elicitation/form", Sign::Object),
     (Offer::Pages, "/elicitation/url", Sign::Object),
     (Offer::Notices, "/session/notices", Sign::Object),
+    (Offer::TerminalLogin, "/auth/terminal", Sign::True),
+    (Offer::CommandLogin, "/_meta/terminal-auth", Sign::True),
     (Offer::Flags, "/session/configOptions/boolean", Sign::Object),
     (Offer::PlansById, "/plan", Sign::Object),
     (Offer::Panels, "/_meta/aar/panels", Sign::Something),
@@ -107,6 +113,8 @@ mod tests {
             (json!({ "session": { "notices": {} } }), vec![Offer::Notices]),
             (json!({ "session": { "notices": true } }), vec![]),
             (json!({ "session": { "notices": null } }), vec![]),
+            (json!({ "auth": { "terminal": true } }), vec![Offer::TerminalLogin]),
+            (json!({ "auth": { "terminal": {} }, "_meta": { "terminal-auth": true } }), vec![Offer::CommandLogin]),
             (json!({ "plan": {}, "session": null }), vec![Offer::PlansById]),
             (aar(json!(1)), vec![Offer::Panels]),
             (aar(json!(false)), vec![]),

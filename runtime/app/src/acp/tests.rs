@@ -4,6 +4,7 @@ mod cancelling;
 mod client;
 mod editor;
 mod lifecycle;
+mod login;
 mod panels;
 mod sessions;
 mod wild;
@@ -85,7 +86,9 @@ async fn initialize_says_what_there_is() {
                 }
               }
             },
-            "auth": {},
+            "auth": {
+              "logout": {}
+            },
             "_meta": {
               "aar": {
                 "panels": 1,
@@ -100,8 +103,8 @@ async fn initialize_says_what_there_is() {
           "authMethods": [
             {
               "id": "settings",
-              "name": "Settings",
-              "description": "Keys are read from the settings and the environment; there is nothing to log in to"
+              "name": "Settings and environment",
+              "description": "Uses the key from the settings, the environment, or an earlier login"
             }
           ],
           "agentInfo": {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use acp_runtime_agent::capability::EffectPattern;
+use acp_runtime_agent::capability::{EffectPattern, NameError, SecretName};
 use acp_runtime_agent::policy::Mode;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -35,6 +35,10 @@ pub(super) struct Arguments {
     /// Be an ACP agent on stdin and stdout: what an editor starts
     #[arg(long)]
     pub(super) acp: bool,
+
+    /// Log in, as `acp-runtime login` does: editors put it behind the arguments that they start the agent with
+    #[arg(long, global = true, hide = true)]
+    pub(super) login: bool,
 
     #[command(subcommand)]
     pub(super) command: Option<Command>,
@@ -84,6 +88,19 @@ pub(super) enum Command {
     /// See and check the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Keep a provider's API key
+    Login {
+        /// The provider, by its name in the configuration; you are asked if there are several
+        provider: Option<String>,
+    },
+    /// Forget the API keys that were kept
+    Logout {
+        /// The provider; all of them by default
+        provider: Option<String>,
+    },
+    /// Keep, list and remove secrets
+    #[command(subcommand)]
+    Secret(SecretCommand),
     /// Check that everything is in order
     Doctor {
         /// Print JSON
@@ -234,6 +251,32 @@ pub(super) enum PluginCommand {
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub(super) enum SecretCommand {
+    /// Keep a secret; its value is asked for, or read from stdin
+    Set {
+        /// Its name
+        #[arg(value_parser = secret_name)]
+        name: SecretName,
+    },
+    /// List the names of the secrets, and where each is kept
+    List {
+        /// Print one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove a secret
+    Remove {
+        /// Its name
+        #[arg(value_parser = secret_name)]
+        name: SecretName,
+    },
+}
+
+fn secret_name(text: &str) -> Result<SecretName, NameError> {
+    SecretName::new(text)
+}
+
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(super) enum ConfigCommand {
     /// Print the settings as they hold in the current folder
@@ -308,6 +351,14 @@ mod tests {
             "config check",
             "config schema",
             "doctor --json",
+            "login",
+            "login lab",
+            "logout lab",
+            "--acp --login",
+            "acp --login",
+            "secret set lab",
+            "secret list --json",
+            "secret remove lab",
             "completions zsh",
         ] {
             assert!(parse(line).is_ok(), "{line}: {:?}", parse(line).err());
@@ -327,6 +378,9 @@ mod tests {
             "session list --deny run",
             "session delete",
             "session export --format html",
+            "secret set",
+            "secret set lab value",
+            "secret set a.b",
         ] {
             assert!(parse(line).is_err(), "{line}");
         }

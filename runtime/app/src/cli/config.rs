@@ -6,8 +6,10 @@ use std::process::ExitCode;
 
 use super::arguments::ConfigCommand;
 use super::failure::Failure;
-use crate::models::{Models, ModelsError};
-use crate::settings::{Overrides, PROJECT_FILE, Paths, ProjectSettings, Settings, schema as settings_schema, variable};
+use crate::compose::Keys;
+use crate::models::ModelsError;
+use crate::redaction::Redaction;
+use crate::settings::{Overrides, PROJECT_FILE, Paths, ProjectSettings, Settings, schema as settings_schema};
 
 pub(super) fn command(command: ConfigCommand, paths: &Paths, overrides: Overrides) -> Result<ExitCode, Failure> {
     let file = overrides.config.clone().unwrap_or_else(|| paths.config().to_owned());
@@ -24,7 +26,7 @@ pub(super) fn command(command: ConfigCommand, paths: &Paths, overrides: Override
         }
         ConfigCommand::Check => {
             let here = here(paths, overrides)?;
-            let id = model(&here.settings)?;
+            let id = model(&here.settings, paths)?;
             for file in [file.as_path(), Path::new(PROJECT_FILE)] {
                 writeln!(out, "`{}`: {}", file.display(), if file.exists() { "ok" } else { "not there" })?;
             }
@@ -48,8 +50,8 @@ fn warn(ignored: &[String]) {
 }
 
 /// The model of new sessions, when it can be had.
-fn model(settings: &Settings) -> Result<String, ModelsError> {
-    let models = Models::new(settings.model.as_deref(), settings.providers.clone(), variable)?;
+fn model(settings: &Settings, paths: &Paths) -> Result<String, ModelsError> {
+    let models = Keys::new(settings, paths, Redaction::default()).models(settings)?;
     models.open(models.default_id())?;
     Ok(models.default_id().to_owned())
 }

@@ -11,9 +11,11 @@ use serde::Serialize;
 
 use super::failure::{FAILED, Failure, store_hint};
 use super::wait;
-use crate::compose::Runtime;
+use crate::compose::{Keys, Runtime};
 use crate::models::{Models, NONE};
-use crate::settings::{Overrides, Paths, Settings, variable};
+use crate::redaction::Redaction;
+use crate::secrets::{Place, SecretStore};
+use crate::settings::{Overrides, Paths, Settings};
 
 /// The outcome of one check.
 #[derive(Debug, Serialize)]
@@ -50,10 +52,15 @@ impl Check {
 pub(super) fn command(paths: &Paths, overrides: Overrides, json: bool) -> Result<ExitCode, Failure> {
     let (mut checks, settings) = configuration(paths, overrides);
     checks.extend(folders(paths));
-    checks.push(model(&settings));
+    let keys = Keys::new(&settings, paths, Redaction::default());
+    checks.push(match keys.models(&settings) {
+        Ok(models) => wait(model(&models))?,
+        Err(error) => Check::fail("model", error.to_string(), MODEL),
+    });
+    checks.push(secrets(keys.secrets()));
     checks.extend(system());
     // A runtime that cannot be made has its reason among the checks.
-    if let Ok(runtime) = Runtime::new(settings, paths) {
+    if let Ok(runtime) = Runtime::new(settings, paths, &keys) {
         checks.push(wait(store(runtime.store(), paths.sessions()))?);
         checks.extend(plugins(&runtime));
     }
@@ -141,20 +148,30 @@ fn nearest_folder(path: &Path) -> Result<&Path, String> {
     }
 }
 
-fn model(settings: &Settings) -> Check {
-    let hint = "see `model` and `[providers]` in the file of `acp-runtime config path`";
-    let models = match Models::new(settings.model.as_deref(), settings.providers.clone(), variable) {
-        Ok(models) => models,
-        Err(error) => return Check::fail("model", error.to_string(), hint),
-    };
+const MODEL: &str = "see `model` and `[providers]` in the file of `acp-runtime config path`";
+
+/// Whether the model can be had, and its key be fetched.
+async fn model(models: &Models) -> Check {
     let id = models.default_id();
-    match (models.open(id), models.missing_key(id)) {
-        (Err(error), _) => Check::fail("model", error.to_string(), hint),
-        (Ok(_), Some(variable)) => {
-            Check::fail("model", format!("`{id}` has no key"), format!("set `{variable}` in the environment"))
+    if let Err(error) = models.open(id) {
+        return Check::fail("model", error.to_string(), MODEL);
+    }
+    match models.fetch_key(id).await {
+        Err(error) => Check::fail("model", error.message, MODEL),
+        Ok(Some(from)) => Check::ok("model", format!("`{id}`, with the key from {from}")),
+        Ok(None) if id == NONE => Check::warn("model", "none is configured: only commands are answered", MODEL),
+        Ok(None) => Check::ok("model", format!("`{id}`, without a key")),
+    }
+}
+
+fn secrets(secrets: &SecretStore) -> Check {
+    match secrets.list() {
+        Ok(kept) => {
+            let in_keyring = kept.iter().filter(|(_, place)| *place == Place::Keyring).count();
+            let path = secrets.path().display();
+            Check::ok("secrets", format!("{} in `{path}`, {in_keyring} in the keyring", kept.len() - in_keyring))
         }
-        (Ok(_), None) if id == NONE => Check::warn("model", "none is configured: only commands are answered", hint),
-        (Ok(_), None) => Check::ok("model", format!("`{id}`")),
+        Err(error) => Check::fail("secrets", error.to_string(), error.hint()),
     }
 }
 
@@ -211,17 +228,20 @@ fn open_files() -> Check {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_model_without_a_key_fails_and_none_warns() {
-        let settings = |toml: &str| toml::from_str::<Settings>(toml).unwrap();
+    #[tokio::test]
+    async fn a_model_without_a_key_fails_and_none_warns() {
         let keyless = "[providers.x]\nwire = 'anthropic'\nmodel = 'm'\napi_key_env = 'ACP_RUNTIME_TEST_ABSENT'";
         for (toml, outcome) in [
             ("", Outcome::Warn),
             (keyless, Outcome::Fail),
             ("model = 'absent/m'", Outcome::Fail),
             ("[providers.x]\nwire = 'ollama'\nmodel = 'm'", Outcome::Ok),
+            ("[providers.x]\nwire = 'anthropic'\nmodel = 'm'\napi_key = 'k'", Outcome::Ok),
         ] {
-            let check = model(&settings(toml));
+            let settings = toml::from_str::<Settings>(toml).unwrap();
+            let paths = Paths::under(Path::new("/no/such/home")).unwrap();
+            let models = Keys::new(&settings, &paths, Redaction::default()).models(&settings).unwrap();
+            let check = model(&models).await;
             assert_eq!(check.outcome, outcome, "{toml}: {check:?}");
             assert_eq!(check.hint.is_some(), outcome != Outcome::Ok, "{toml}");
         }

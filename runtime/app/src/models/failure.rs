@@ -12,7 +12,8 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use serde_json::Value;
 
-use crate::secret::Secret;
+use super::keys::KeyPlace;
+use crate::redaction::Redaction;
 
 /// The most characters of a provider's words in a message.
 const QUOTE: usize = 300;
@@ -22,7 +23,7 @@ pub(super) struct Failures {
     pub(super) provider: String,
     pub(super) model: String,
     pub(super) endpoint: String,
-    pub(super) secrets: Vec<Secret>,
+    pub(super) redaction: Redaction,
 }
 
 impl Failures {
@@ -55,10 +56,9 @@ impl Failures {
         let out_of_credit = code(&body).is_some_and(|code| code == "insufficient_quota");
         let (kind, text) = match status {
             // The provider's words may hold parts of the key.
-            401 => (
-                ModelErrorKind::Auth,
-                format!("`{provider}` does not accept the API key; set a valid one in `[providers.{provider}]`"),
-            ),
+            401 => {
+                (ModelErrorKind::Auth, format!("`{provider}` wants an API key; set one in `[providers.{provider}]`"))
+            }
             403 => (
                 ModelErrorKind::Auth,
                 format!("`{provider}` does not let this API key use `{model}`{says}; check the account's rights"),
@@ -170,14 +170,42 @@ impl Failures {
         self.error(ModelErrorKind::Malformed, text)
     }
 
-    /// `variable` is where the key would be looked for.
-    pub(super) fn no_key(&self, variable: &str) -> ModelError {
-        let text = format!(
-            "`{0}` needs an API key and none is set; set the environment variable `{variable}`, or `api_key` in \
-             `[providers.{0}]`",
-            self.provider
-        );
+    /// None of the places has a key.
+    pub(super) fn no_key(&self, places: &[KeyPlace]) -> ModelError {
+        let provider = &self.provider;
+        let mut ways: Vec<String> = places
+            .iter()
+            .filter_map(|place| match place {
+                KeyPlace::Command(_) => None,
+                KeyPlace::Variable(name) => Some(format!("set the environment variable `{name}`")),
+                KeyPlace::Kept(_) => Some(format!("run `acp-runtime login {provider}`")),
+            })
+            .rev()
+            .collect();
+        ways.push(format!("set `api_key` in `[providers.{provider}]`"));
+        let text = format!("`{provider}` needs an API key and none is set; {}", ways.join(", or "));
         self.error(ModelErrorKind::Auth, text)
+    }
+
+    /// There may be a key, but it cannot be fetched.
+    pub(super) fn key_out_of_reach(&self, reason: &str) -> ModelError {
+        let text = format!("the API key of `{}` cannot be fetched ({})", self.provider, self.quote(reason));
+        self.error(ModelErrorKind::Auth, text)
+    }
+
+    /// The message for a key that is not accepted. The provider's words may hold parts of it.
+    pub(super) fn refused_key(&self, place: Option<&KeyPlace>) -> String {
+        let provider = &self.provider;
+        let (from, advice) = match place {
+            None => (format!("`api_key` in `[providers.{provider}]`"), "set a valid one there".to_owned()),
+            Some(place @ KeyPlace::Kept(_)) => {
+                (place.described(), format!("run `acp-runtime login {provider}` with a valid one"))
+            }
+            Some(place @ (KeyPlace::Command(_) | KeyPlace::Variable(_))) => {
+                (place.described(), "set a valid one there".to_owned())
+            }
+        };
+        format!("`{provider}` does not accept the API key from {from}; {advice}")
     }
 
     pub(super) fn no_client(&self, reason: &str) -> ModelError {
@@ -202,10 +230,7 @@ impl Failures {
 
     /// Foreign text, fit to be shown: one line, not long, without secrets.
     fn quote(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for secret in self.secrets.iter().map(Secret::expose).filter(|secret| !secret.is_empty()) {
-            text = text.replace(secret, "****");
-        }
+        let text = self.redaction.clean(text);
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let mut characters = line.chars().filter(|character| !character.is_control());
         let short: String = characters.by_ref().take(QUOTE).collect();
@@ -246,14 +271,12 @@ fn root<'a>(error: &'a (dyn std::error::Error + 'static)) -> &'a (dyn std::error
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secret::Secret;
 
     fn failures() -> Failures {
-        Failures {
-            provider: "lab".to_owned(),
-            model: "m".to_owned(),
-            endpoint: "http://lab/".to_owned(),
-            secrets: vec![Secret::new("sk-secret"), Secret::new("")],
-        }
+        let redaction = Redaction::default();
+        redaction.learn(&Secret::new("sk-secret"));
+        Failures { provider: "lab".to_owned(), model: "m".to_owned(), endpoint: "http://lab/".to_owned(), redaction }
     }
 
     #[test]

@@ -23,11 +23,13 @@ impl Model for NoModel {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::sync::Arc;
 
     use serde::Deserialize;
 
     use super::*;
     use crate::models::{Models, ProviderSettings};
+    use crate::redaction::Redaction;
 
     #[test]
     fn what_it_tells_people_to_write_works() {
@@ -42,7 +44,9 @@ mod tests {
         assert_eq!(snippets.len(), 2);
         for snippet in snippets {
             let settings: Settings = toml::from_str(snippet).unwrap();
-            let models = Models::new(Some(&settings.model), settings.providers, |_| None).unwrap();
+            let models =
+                Models::new(Some(&settings.model), settings.providers, Arc::new(|_: &str| None), &Redaction::default())
+                    .unwrap();
             assert_eq!(models.open(&settings.model).unwrap().id(), settings.model);
         }
     }

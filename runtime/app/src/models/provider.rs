@@ -6,13 +6,14 @@
 //! again only while nothing was answered (`retry`).
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use acp_runtime_agent::model::{Model, ModelChoice, ModelError, ModelEvent, ModelRequest, ReasoningEffort};
 use acp_runtime_agent::transcript::{Price, StopReason, Usage};
 use async_stream::try_stream;
-use futures::stream::{BoxStream, Stream, StreamExt};
+use futures::stream::{BoxStream, Peekable, Stream, StreamExt};
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ChatStream, ChatStreamEvent, StreamEnd, ToolCall};
 use genai::resolver::{AuthData, Endpoint};
@@ -20,12 +21,17 @@ use genai::{Client, ModelIden, ServiceTarget, WebConfig};
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
 use serde_json::{Map, Value};
 
+use super::ProviderKey;
 use super::failure::Failures;
 use super::history;
+use super::keys::{KeyPlace, KeySource};
 use super::retry::retrying;
 use super::settings::{ProviderSettings, WireFormat};
+use crate::redaction::Redaction;
 use crate::secret::Secret;
 
+/// The HTTP status for a key that is not accepted.
+const UNAUTHORIZED: u16 = 401;
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(15);
 
@@ -52,20 +58,31 @@ pub(super) struct Provider {
     name: String,
     settings: ProviderSettings,
     endpoint: String,
-    key: Option<Secret>,
+    /// Where its key may be, unless that is written in the settings.
+    places: Vec<KeyPlace>,
+    keys: Arc<dyn KeySource>,
+    redaction: Redaction,
+}
+
+/// A key, and where it is from; no place where the settings have it.
+struct FoundKey {
+    secret: Secret,
+    place: Option<KeyPlace>,
 }
 
 impl Provider {
-    /// Checks the settings and finds the key.
+    /// Checks the settings. Keys are looked up in `keys` when they are needed; `redaction` learns them.
     pub(super) fn new(
         name: String,
         settings: ProviderSettings,
-        environment: impl Fn(&str) -> Option<String>,
+        keys: Arc<dyn KeySource>,
+        redaction: Redaction,
     ) -> Result<Self, String> {
         settings.check()?;
         let endpoint = settings.endpoint()?;
-        let key = settings.key(environment);
-        Ok(Self { name, settings, endpoint, key })
+        let places = settings.key_places(&name);
+        settings.api_key.iter().chain(settings.headers.values()).for_each(|secret| redaction.learn(secret));
+        Ok(Self { name, settings, endpoint, places, keys, redaction })
     }
 
     pub(super) fn default_id(&self) -> String {
@@ -87,18 +104,68 @@ impl Provider {
         format!("{}/{model}", self.name)
     }
 
-    /// The variable that should hold the key and does not: the one of the settings, or the vendor's usual one where the
-    /// vendor is asked and nothing else could be its key.
-    pub(super) fn missing_key(&self) -> Option<&str> {
-        let Self { settings, key: None, .. } = self else { return None };
-        let keyless = settings.base_url.is_some() || !settings.headers.is_empty();
-        let usual = || settings.wire.usual_key_variable().filter(|_| !keyless);
-        settings.api_key_env.as_deref().or_else(usual)
+    /// What is known of its key without fetching it.
+    pub(super) fn key_state(&self) -> ProviderKey {
+        let place = self.places.iter().find(|place| self.keys.has(place));
+        let from = match (&self.settings.api_key, place) {
+            (Some(_), _) => Some("`api_key`".to_owned()),
+            (None, place) => place.map(KeyPlace::described),
+        };
+        let kept = self.places.iter().find_map(|place| match place {
+            KeyPlace::Kept(name) => Some(name.clone()),
+            KeyPlace::Command(_) | KeyPlace::Variable(_) => None,
+        });
+        ProviderKey { provider: self.name.clone(), needed: self.settings.needs_key(), from, kept }
+    }
+
+    /// The error of a request without the key that it needs; none where there is one, or none is needed.
+    pub(super) fn missing_key(&self) -> Option<ModelError> {
+        let ProviderKey { needed, from, .. } = self.key_state();
+        (needed && from.is_none()).then(|| self.failures("").no_key(&self.places))
+    }
+
+    /// Fetches the key, and says where it is from; none where there is none and none is needed.
+    pub(super) async fn fetch_key(&self) -> Result<Option<String>, ModelError> {
+        let found = self.needed_key(false).await?;
+        Ok(found.map(|found| found.place.as_ref().map_or_else(|| "`api_key`".to_owned(), KeyPlace::described)))
+    }
+
+    /// The key, without which a request may make no sense.
+    async fn needed_key(&self, afresh: bool) -> Result<Option<FoundKey>, ModelError> {
+        match self.key(afresh).await {
+            Err(reason) => Err(self.failures("").key_out_of_reach(&reason)),
+            Ok(None) if self.settings.needs_key() => Err(self.failures("").no_key(&self.places)),
+            Ok(found) => Ok(found),
+        }
+    }
+
+    /// The first key that is found.
+    async fn key(&self, afresh: bool) -> Result<Option<FoundKey>, String> {
+        if let Some(secret) = &self.settings.api_key {
+            return Ok(Some(FoundKey { secret: secret.clone(), place: None }));
+        }
+        for place in &self.places {
+            if let Some(secret) = self.keys.fetch(place, afresh).await? {
+                self.redaction.learn(&secret);
+                return Ok(Some(FoundKey { secret, place: Some(place.clone()) }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What messages about `model` need to know.
+    fn failures(&self, model: &str) -> Failures {
+        Failures {
+            provider: self.name.clone(),
+            model: model.to_owned(),
+            endpoint: self.endpoint.clone(),
+            redaction: self.redaction.clone(),
+        }
     }
 
     /// Whom `genai` asks. Two of its adapters come in a variant for the opposite case of having a key.
-    fn target(&self, model: &str) -> ServiceTarget {
-        let adapter = match (self.settings.wire, &self.key) {
+    fn target(&self, model: &str, key: Option<&Secret>) -> ServiceTarget {
+        let adapter = match (self.settings.wire, key) {
             (WireFormat::OpenaiChat, Some(_)) => AdapterKind::OpenAI,
             (WireFormat::OpenaiChat, None) => AdapterKind::Omlx,
             (WireFormat::OpenaiResponses, _) => AdapterKind::OpenAIResp,
@@ -107,7 +174,7 @@ impl Provider {
             (WireFormat::Ollama, Some(_)) => AdapterKind::OllamaCloud,
             (WireFormat::Ollama, None) => AdapterKind::Ollama,
         };
-        let auth = match &self.key {
+        let auth = match key {
             Some(key) => AuthData::from_single(key.expose()),
             None if adapter == AdapterKind::Omlx => AuthData::None,
             None => AuthData::from_single(""),
@@ -147,10 +214,6 @@ impl Provider {
         };
         self.settings.headers.iter().map(|(name, value)| (spelled(name), value.expose().to_owned())).collect()
     }
-
-    fn secrets(&self) -> Vec<Secret> {
-        self.key.iter().chain(self.settings.headers.values()).cloned().collect()
-    }
 }
 
 fn thinking(effort: ReasoningEffort) -> genai::chat::ReasoningEffort {
@@ -164,6 +227,9 @@ fn thinking(effort: ReasoningEffort) -> genai::chat::ReasoningEffort {
         ReasoningEffort::Max => genai::chat::ReasoningEffort::Max,
     }
 }
+
+/// What is answered, piece by piece.
+type Chunks = Pin<Box<Peekable<ChatStream>>>;
 
 /// One model of a provider.
 pub(super) struct ProviderModel {
@@ -182,29 +248,50 @@ impl ProviderModel {
         Self {
             id: provider.id(&model),
             account: Account { window: provider.settings.context_window, price: provider.settings.price(&model) },
-            failures: Failures {
-                provider: provider.name.clone(),
-                model: model.clone(),
-                endpoint: provider.endpoint.clone(),
-                secrets: provider.secrets(),
-            },
+            failures: provider.failures(&model),
             model,
             provider,
             http,
         }
     }
 
-    async fn connect(&self, request: &ModelRequest) -> Result<ChatStream, ModelError> {
-        if let Some(variable) = self.provider.missing_key() {
-            return Err(self.failures.no_key(variable));
+    /// Asks with the key that there is. A key that is not accepted may be one that was remembered for too long.
+    async fn connect(&self, request: &ModelRequest) -> Result<Chunks, ModelError> {
+        let key = self.provider.needed_key(false).await?;
+        match (self.ask(request, key.as_ref()).await, key) {
+            (Err(error), Some(refused)) if error.status == Some(UNAUTHORIZED) => {
+                match self.provider.needed_key(true).await? {
+                    Some(fresh) if fresh.secret != refused.secret => self.ask(request, Some(&fresh)).await,
+                    _ => Err(error),
+                }
+            }
+            (answer, _) => answer,
         }
+    }
+
+    async fn ask(&self, request: &ModelRequest, key: Option<&FoundKey>) -> Result<Chunks, ModelError> {
         let client = self.http.get().map_err(|reason| self.failures.no_client(reason))?;
-        let target = self.provider.target(&self.model);
+        let target = self.provider.target(&self.model, key.map(|key| &key.secret));
         let asked = history::chat_request(request, self.provider.settings.wire);
         let options = self.provider.options(request.effort);
-        match client.exec_chat_stream(target, asked, Some(&options)).await {
-            Ok(response) => Ok(response.stream),
-            Err(error) => Err(self.failures.translate(error, false)),
+        let asked = client.exec_chat_stream(target, asked, Some(&options)).await;
+        let mut chunks = Box::pin(asked.map_err(|error| self.refusal(error, key))?.stream.peekable());
+        // What the provider refuses has an error in the place of the first chunk.
+        let no_chunk = |first: &_| matches!(first, Err(_) | Ok(ChatStreamEvent::Start));
+        while let Some(first) = chunks.as_mut().next_if(no_chunk).await {
+            first.map_err(|error| self.refusal(error, key))?;
+        }
+        Ok(chunks)
+    }
+
+    /// Why nothing was answered to a request with this key.
+    fn refusal(&self, error: genai::Error, key: Option<&FoundKey>) -> ModelError {
+        let error = self.failures.translate(error, false);
+        match key {
+            Some(key) if error.status == Some(UNAUTHORIZED) => {
+                ModelError { message: self.failures.refused_key(key.place.as_ref()), ..error }
+            }
+            _ => error,
         }
     }
 
@@ -350,9 +437,10 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_set_up_before_the_first_request() {
         let toml = "wire = 'openai-chat'\nmodel = 'm'\nbase_url = 'http://127.0.0.1:1'\nretries.attempts = 1";
-        let provider = Provider::new("lab".to_owned(), toml::from_str(toml).unwrap(), |_| None).unwrap();
+        let keys = Arc::new(|_: &str| None);
+        let provider = Provider::new("lab".to_owned(), toml::from_str(toml).unwrap(), keys, Redaction::default());
         let http = Arc::<HttpClient>::default();
-        let model = ProviderModel::new(Arc::new(provider), None, Arc::clone(&http));
+        let model = ProviderModel::new(Arc::new(provider.unwrap()), None, Arc::clone(&http));
         let request = ModelRequest {
             system: "".into(),
             messages: std::iter::empty().collect(),

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use acp_runtime_agent::capability::SecretName;
 use acp_runtime_agent::model::ReasoningEffort;
 use acp_runtime_agent::transcript::Price;
 use http::{HeaderName, HeaderValue, Uri};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use super::keys::KeyPlace;
 use crate::secret::Secret;
 
 /// One provider: `[providers.NAME]`.
@@ -24,8 +26,12 @@ pub struct ProviderSettings {
     /// More of its models to choose from.
     #[serde(default)]
     pub models: Vec<String>,
-    /// The API key.
+    /// The API key. Without it, it comes from the first of these that has one: `api_key_command`, the environment, what
+    /// `acp-runtime login` has kept.
     pub api_key: Option<Secret>,
+    /// A program that prints the key, and its arguments. It runs without a shell, and again after five minutes or when
+    /// the key was not accepted.
+    pub api_key_command: Option<Vec<String>>,
     /// The environment variable that holds the key. Without it and without `base_url` it is the vendor's usual one,
     /// such as `OPENAI_API_KEY`.
     pub api_key_env: Option<String>,
@@ -164,6 +170,9 @@ impl ProviderSettings {
         if self.api_key.as_ref().is_some_and(|key| key.expose().is_empty()) {
             return Err("`api_key` is empty; leave it out, or set `api_key_env`".to_owned());
         }
+        if self.api_key_command.as_ref().is_some_and(|command| command.first().is_none_or(String::is_empty)) {
+            return Err("`api_key_command` is empty; write a program and its arguments, or leave it out".to_owned());
+        }
         if self.retries.attempts == 0 {
             return Err("`retries.attempts` is 0; 1 means no retries".to_owned());
         }
@@ -219,14 +228,23 @@ impl ProviderSettings {
         Ok(format!("{}/", url.trim_end_matches('/')))
     }
 
-    /// The key: written down, else in the environment. A vendor's usual variable is only read for the vendor's own
-    /// address, so that a key never goes elsewhere.
-    pub(super) fn key(&self, environment: impl Fn(&str) -> Option<String>) -> Option<Secret> {
-        let variable = || {
-            let usual = self.base_url.is_none().then(|| self.wire.usual_key_variable()).flatten();
-            environment(self.api_key_env.as_deref().or(usual)?).filter(|key| !key.is_empty()).map(Secret::new)
-        };
-        self.api_key.clone().or_else(variable)
+    /// Where the key of the provider `name` may be, first to last. A vendor's usual variable is only read for the
+    /// vendor's own address, so that a key never goes elsewhere.
+    pub(super) fn key_places(&self, name: &str) -> Vec<KeyPlace> {
+        let usual = || self.wire.usual_key_variable().filter(|_| self.base_url.is_none());
+        let command = self.api_key_command.clone().map(KeyPlace::Command);
+        let variable = self.api_key_env.as_deref().or_else(usual).map(|name| KeyPlace::Variable(name.to_owned()));
+        let kept = SecretName::new(name).ok().map(KeyPlace::Kept);
+        [command, variable, kept].into_iter().flatten().collect()
+    }
+
+    /// Whether requests make no sense without a key: the settings name a place for one, or the vendor is asked and
+    /// nothing else could be its key.
+    pub(super) fn needs_key(&self) -> bool {
+        let keyless = self.base_url.is_some() || !self.headers.is_empty();
+        self.api_key_env.is_some()
+            || self.api_key_command.is_some()
+            || (!keyless && self.wire.usual_key_variable().is_some())
     }
 }
 
@@ -257,24 +275,24 @@ mod tests {
 
     #[test]
     fn a_vendors_key_goes_to_the_vendor_alone() {
-        let environment = |name: &str| match name {
-            "OPENAI_API_KEY" => Some("vendor".to_owned()),
-            "MINE" => Some("mine".to_owned()),
-            "EMPTY" => Some(String::new()),
-            _ => None,
-        };
-        for (toml, key) in [
-            ("", Some("vendor")),
-            ("api_key = 'written'", Some("written")),
-            ("api_key_env = 'MINE'", Some("mine")),
-            ("api_key_env = 'EMPTY'", None),
-            ("api_key_env = 'ABSENT'", None),
-            ("base_url = 'http://elsewhere/'", None),
-            ("base_url = 'http://elsewhere/'\napi_key_env = 'OPENAI_API_KEY'", Some("vendor")),
+        for (toml, needed, places) in [
+            ("", true, "the environment variable `OPENAI_API_KEY`, the secret `lab`"),
+            ("api_key_env = 'MINE'", true, "the environment variable `MINE`, the secret `lab`"),
+            ("base_url = 'http://elsewhere/'", false, "the secret `lab`"),
+            ("headers = { Authorization = 'x' }", false, "the environment variable `OPENAI_API_KEY`, the secret `lab`"),
+            (
+                "base_url = 'http://elsewhere/'\napi_key_env = 'OPENAI_API_KEY'",
+                true,
+                "the environment variable `OPENAI_API_KEY`, the secret `lab`",
+            ),
+            ("base_url = 'http://elsewhere/'\napi_key_command = ['pass', 'lab']", true, "`pass`, the secret `lab`"),
         ] {
-            let found = settings(&format!("wire = 'openai-chat'\n{toml}")).key(environment);
-            assert_eq!(found.as_ref().map(Secret::expose), key, "{toml}");
+            let settings = settings(&format!("wire = 'openai-chat'\n{toml}"));
+            let described: Vec<String> = settings.key_places("lab").iter().map(KeyPlace::described).collect();
+            assert_eq!((settings.needs_key(), described.join(", ").as_str()), (needed, places), "{toml}");
         }
+        assert!(!settings("wire = 'ollama'").needs_key());
+        assert_eq!(settings("wire = 'ollama'").key_places("not a name"), []);
     }
 
     #[test]

@@ -65,6 +65,11 @@ impl Paths {
         self.data.join("sessions.db")
     }
 
+    /// The secrets that were kept.
+    pub fn secrets(&self) -> PathBuf {
+        self.data.join("secrets.json")
+    }
+
     /// The installed plugins.
     pub fn plugins(&self) -> PathBuf {
         self.data.join("plugins")
@@ -90,6 +95,7 @@ impl Paths {
         let mut named = vec![
             ("config", self.config.clone()),
             ("sessions", self.sessions()),
+            ("secrets", self.secrets()),
             ("plugins", self.plugins()),
             ("audit", self.audit()),
             ("compiled", self.compiled()),
@@ -118,6 +124,7 @@ mod tests {
         let expected = [
             "config /h/config.toml",
             "sessions /h/sessions.db",
+            "secrets /h/secrets.json",
             "plugins /h/plugins",
             "audit /h/audit",
             "compiled /h/compiled",

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::written::{LogFilter, Written};
 use crate::models::ProviderSettings;
+use crate::secrets::Keeping;
 
 /// All settings of a process.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
@@ -39,6 +40,8 @@ pub struct Settings {
     pub limits: LimitSettings,
     /// What is logged.
     pub log: LogSettings,
+    /// Where secrets are kept.
+    pub secrets: SecretSettings,
     /// The model providers, by name.
     pub providers: BTreeMap<String, ProviderSettings>,
     /// Whether the command line or the environment has set the mode, so that no project changes it.
@@ -143,7 +146,7 @@ impl Default for FilesSettings {
 
 impl FilesSettings {
     /// What is denied unless the user says otherwise: what holds secrets, and what would run or loosen something.
-    pub const BUILTIN: [&str; 15] = [
+    pub const BUILTIN: [&str; 16] = [
         "**/.env",
         "**/.env.{local,development,staging,production,test}",
         "**/.env.*.local",
@@ -159,6 +162,7 @@ impl FilesSettings {
         "**/.git/config",
         "**/.git/hooks/**",
         "**/.acp-runtime/config.toml",
+        "**/acp-runtime/{config.toml,secrets.json}",
     ];
 
     /// All paths that are denied. Cheap: the built-in list is compiled once in a process.
@@ -234,6 +238,14 @@ pub struct LogSettings {
     pub level: Written<LogFilter>,
     /// Where to log, instead of the standard error stream. Relative to this file.
     pub file: Option<PathBuf>,
+}
+
+/// `[secrets]`
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SecretSettings {
+    /// Where `acp-runtime login` and `acp-runtime secret set` keep what they are told.
+    pub store: Keeping,
 }
 
 impl Settings {

@@ -15,8 +15,15 @@ pub(in crate::acp) struct InFlight(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    ids: Mutex<HashSet<RawJsonRpcId>>,
+    open: Mutex<Open>,
     answered: Notify,
+}
+
+#[derive(Default)]
+struct Open {
+    requests: usize,
+    /// Of those that no answer was given to.
+    ids: HashSet<RawJsonRpcId>,
 }
 
 impl InFlight {
@@ -24,17 +31,20 @@ impl InFlight {
     #[expect(clippy::result_large_err, reason = "a responder is moved, and only when a request is refused")]
     pub(super) fn enter(&self, responder: Responder) -> Result<Pending, Responder> {
         let id = responder.raw_id().clone();
-        if !self.0.lock().insert(id.clone()) {
+        let mut open = self.0.lock();
+        if !open.ids.insert(id.clone()) {
             return Err(responder);
         }
-        Ok(Pending { responder, ticket: Ticket { inner: self.0.clone(), id } })
+        open.requests += 1;
+        drop(open);
+        Ok(Pending { responder, ticket: Ticket { inner: self.0.clone(), id: Some(id) } })
     }
 
     /// Waits until all requests are answered.
     pub(in crate::acp) async fn idle(&self) {
         loop {
             let answered = self.0.answered.notified();
-            if self.0.lock().is_empty() {
+            if self.0.lock().requests == 0 {
                 return;
             }
             answered.await;
@@ -43,8 +53,8 @@ impl InFlight {
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, HashSet<RawJsonRpcId>> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -62,7 +72,9 @@ impl Pending {
     }
 
     pub(super) fn respond(self, answer: Result<Value, RequestError>) {
-        let Self { responder, ticket } = self;
+        let Self { responder, mut ticket } = self;
+        // Whoever sees the answer may use the id again at once.
+        ticket.give_id_back();
         if let Err(error) = responder.respond_with_result(answer.map_err(Into::into)) {
             tracing::debug!(code = ?error.code, "the client is gone and got no answer");
         }
@@ -72,12 +84,22 @@ impl Pending {
 
 struct Ticket {
     inner: Arc<Inner>,
-    id: RawJsonRpcId,
+    /// None once it was given back.
+    id: Option<RawJsonRpcId>,
+}
+
+impl Ticket {
+    fn give_id_back(&mut self) {
+        if let Some(id) = self.id.take() {
+            self.inner.lock().ids.remove(&id);
+        }
+    }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.inner.lock().remove(&self.id);
+        self.give_id_back();
+        self.inner.lock().requests -= 1;
         self.inner.answered.notify_waiters();
     }
 }

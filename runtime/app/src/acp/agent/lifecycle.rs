@@ -33,6 +33,7 @@ impl State {
         not_connected(&params.mcp_servers);
         let face = self.face(offers, connection);
         let work = Box::pin(async move {
+            self.login.check()?;
             let handle = self.factory.create(SessionRequest { setup, face: face.clone() }).await?;
             Ok((new_answer(&handle, offers), Arc::new(LiveSession::new(handle, face))))
         });
@@ -105,6 +106,7 @@ impl State {
         let fork = Fork { source, point, choices };
         let face = self.face(offers, connection);
         let work = Box::pin(async move {
+            self.login.check()?;
             let handle = self.factory.fork(fork, SessionRequest { setup, face: face.clone() }).await?;
             Ok((new_answer(&handle, offers), Arc::new(LiveSession::new(handle, face))))
         });

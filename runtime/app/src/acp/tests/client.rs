@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use super::login::Wallet;
 use super::sessions::Factory;
-use crate::acp::{Options, Patience, serve};
+use crate::acp::{Backing, Options, Patience, serve};
 use crate::transport::stdio::{self, Limits};
 
 /// Longer than anything here takes on a slow machine.
@@ -22,6 +23,7 @@ pub(super) const PATIENT: Patience = Patience { person: None, client: PATIENCE }
 
 pub(super) struct Client {
     pub(super) factory: Arc<Factory>,
+    pub(super) wallet: Arc<Wallet>,
     /// None after the end of its input.
     pub(super) input: Option<PipeWriter>,
     lines: mpsc::UnboundedReceiver<Value>,
@@ -44,11 +46,13 @@ impl Client {
         let (theirs, input) = std::io::pipe().unwrap();
         let (output, ours) = std::io::pipe().unwrap();
         let transport = stdio::over(theirs, ours, limits).unwrap();
-        let factory = Arc::new(Factory::default());
+        let (factory, wallet) = (Arc::new(Factory::default()), Arc::new(Wallet::default()));
+        let backing = Backing { factory: factory.clone(), accounts: wallet.clone() };
         let options = Options {
             name: "acp-runtime".to_owned(),
             title: "ACP Runtime".to_owned(),
             version: "0.0.0".to_owned(),
+            program: Some("/bin/acp-runtime".into()),
             patience,
             echo: false,
         };
@@ -58,7 +62,7 @@ impl Client {
                 std::future::pending::<()>().await;
             }
         };
-        let served = tokio::spawn(serve(transport, factory.clone(), options, shutdown));
+        let served = tokio::spawn(serve(transport, backing, options, shutdown));
         let (read, lines) = mpsc::unbounded_channel();
         let reading = Arc::new((Mutex::new(true), Condvar::new()));
         let allowed = reading.clone();
@@ -75,7 +79,7 @@ impl Client {
             }
         });
         let (input, stop) = (Some(input), Some(stop));
-        Self { factory, input, lines, aside: VecDeque::new(), asked: 0, reading, stop, served }
+        Self { factory, wallet, input, lines, aside: VecDeque::new(), asked: 0, reading, stop, served }
     }
 
     /// Whether the client reads what it is sent.

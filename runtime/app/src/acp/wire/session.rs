@@ -33,6 +33,7 @@ pub(in crate::acp) fn capabilities() -> schema::AgentCapabilities {
         .load_session(true)
         .prompt_capabilities(prompt_capabilities())
         .session_capabilities(sessions)
+        .auth(schema::AgentAuthCapabilities::new().logout(schema::LogoutCapabilities::new()))
         .meta(meta)
 }
 

@@ -1,0 +1,199 @@
+//! `acp-runtime secret`, `login` and `logout`: what the person lets us keep.
+//!
+//! A value is typed where nobody sees it, or read from stdin; it is never an argument, which others could see, and never
+//! printed.
+
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+
+use acp_runtime_agent::capability::SecretName;
+use acp_runtime_agent::near::near;
+use serde_json::json;
+
+use super::arguments::SecretCommand;
+use super::failure::Failure;
+use crate::compose::Keys;
+use crate::models::{Models, ProviderKey};
+use crate::secret::Secret;
+use crate::secrets::{Kept, Place, SecretStore, SecretsError};
+
+/// Bytes of a value from stdin.
+const MOST: u64 = 64 * 1024;
+
+pub(super) fn command(secrets: &SecretStore, command: SecretCommand) -> Result<(), Failure> {
+    match command {
+        SecretCommand::Set { name } => {
+            let value = value(&format!("Value of `{name}` (not shown): "))?;
+            keep(secrets, &name, &value)
+        }
+        SecretCommand::List { json } => list(secrets, json),
+        SecretCommand::Remove { name } if secrets.remove(&name)? => told(&format!("`{name}` is removed")),
+        SecretCommand::Remove { name } => {
+            Err(Failure::usage(format!("there is no secret `{name}`")).hint("see `acp-runtime secret list`"))
+        }
+    }
+}
+
+/// Asks for a provider's key and keeps it.
+pub(super) fn login(keys: &Keys, models: &Models, provider: Option<&str>) -> Result<(), Failure> {
+    let chosen = match provider {
+        Some(name) => named(models, name)?,
+        None => choose(models.keys())?,
+    };
+    let ProviderKey { provider, from, kept, .. } = chosen;
+    let name = kept.ok_or_else(|| {
+        Failure::usage(format!(
+            "no key can be kept for `{provider}`: a secret's name has only letters, digits, `_`, `-`"
+        ))
+        .hint("give the provider another name, or use `api_key_env` or `api_key_command`")
+    })?;
+    let key = value(&format!("API key of `{provider}` (not shown): "))?;
+    if key.expose().chars().any(|character| !character.is_ascii_graphic()) {
+        return Err(Failure::usage("this is no key: it has spaces or other odd characters").hint("copy it once more"));
+    }
+    keep(keys.secrets(), &name, &key)?;
+    match from.filter(|from| *from != crate::models::KeyPlace::Kept(name).described()) {
+        Some(from) => told(&format!("warning: {from} goes before it, so it is not used")),
+        None => Ok(()),
+    }
+}
+
+/// Forgets the key of a provider, or those of all.
+pub(super) fn logout(keys: &Keys, models: &Models, provider: Option<&str>) -> Result<(), Failure> {
+    let providers = match provider {
+        Some(name) => vec![named(models, name)?],
+        None => models.keys(),
+    };
+    let mut removed = 0;
+    for ProviderKey { provider, kept, .. } in &providers {
+        if let Some(name) = kept
+            && keys.secrets().remove(name)?
+        {
+            removed += 1;
+            told(&format!("the key of `{provider}` is removed"))?;
+        }
+        if let Some(from) = models.key(provider).and_then(|key| key.from) {
+            told(&format!("`{provider}` still has a key from {from}"))?;
+        }
+    }
+    if removed == 0 { told("no key was kept") } else { Ok(()) }
+}
+
+fn list(secrets: &SecretStore, json: bool) -> Result<(), Failure> {
+    let mut out = io::stdout();
+    for (name, place) in secrets.list()? {
+        if json {
+            writeln!(out, "{}", json!({ "name": name, "store": place }))?;
+        } else {
+            writeln!(out, "{:24}  {}", name.as_str(), shown(place))?;
+        }
+    }
+    Ok(())
+}
+
+fn shown(place: Place) -> &'static str {
+    match place {
+        Place::Keyring => "keyring",
+        Place::File => "file",
+    }
+}
+
+fn keep(secrets: &SecretStore, name: &SecretName, value: &Secret) -> Result<(), Failure> {
+    let Kept { place, no_keyring } = secrets.set(name, value)?;
+    match place {
+        Place::Keyring => told(&format!("`{name}` is kept in the system's keyring")),
+        Place::File => {
+            if let Some(reason) = no_keyring {
+                told(&format!("warning: the system's keyring was not used ({reason})"))?;
+            }
+            told(&format!("`{name}` is kept in `{}`, which only you can read", secrets.path().display()))
+        }
+    }
+}
+
+fn named(models: &Models, name: &str) -> Result<ProviderKey, Failure> {
+    let keys = models.keys();
+    if let Some(found) = keys.iter().find(|key| key.provider == name) {
+        return Ok(found.clone());
+    }
+    let known = || keys.iter().map(|key| key.provider.as_str());
+    let hint = match (near(name, known()).first(), keys.is_empty()) {
+        (Some(meant), _) => format!("did you mean `{meant}`?"),
+        (None, false) => format!("configured are `{}`", known().collect::<Vec<_>>().join("`, `")),
+        (None, true) => NONE.to_owned(),
+    };
+    Err(Failure::usage(format!("no provider `{name}` is configured")).hint(hint))
+}
+
+const NONE: &str = "add one such as `[providers.openai]` to the file of `acp-runtime config path`";
+
+/// Lets the person choose among several.
+fn choose(mut keys: Vec<ProviderKey>) -> Result<ProviderKey, Failure> {
+    let one = match keys.len() {
+        0 => return Err(Failure::usage("no provider is configured").hint(NONE)),
+        1 => 0,
+        _ if !io::stdin().is_terminal() => {
+            return Err(
+                Failure::usage("several providers are configured").hint("name one: `acp-runtime login PROVIDER`")
+            );
+        }
+        several => pick(&keys, several)?,
+    };
+    Ok(keys.swap_remove(one))
+}
+
+fn pick(keys: &[ProviderKey], several: usize) -> Result<usize, Failure> {
+    for (number, key) in (1..).zip(keys) {
+        let state = match (&key.from, key.needed) {
+            (Some(from), _) => format!("has a key from {from}"),
+            (None, true) => "has no key".to_owned(),
+            (None, false) => "needs no key".to_owned(),
+        };
+        told(&format!("{number}  {} ({state})", key.provider))?;
+    }
+    loop {
+        write!(io::stderr(), "Which provider (1 to {several})? ")?;
+        let mut line = String::new();
+        if io::stdin().read_line(&mut line)? == 0 {
+            return Err(Failure::usage("no provider was chosen").hint("name one: `acp-runtime login PROVIDER`"));
+        }
+        let by_name = || keys.iter().position(|key| key.provider == line.trim());
+        let by_number =
+            line.trim().parse().ok().filter(|number| (1..=several).contains(number)).map(|number| number - 1);
+        if let Some(chosen) = by_number.or_else(by_name) {
+            return Ok(chosen);
+        }
+    }
+}
+
+/// Asks for a value where there is a person, else reads all of stdin.
+fn value(question: &str) -> Result<Secret, Failure> {
+    let unreadable = |error: io::Error| match error.kind() {
+        io::ErrorKind::Interrupted => Failure::new("it was interrupted"),
+        _ => Failure::usage(format!("the value cannot be read: {error}")).hint("write it to stdin"),
+    };
+    let text = if io::stdin().is_terminal() {
+        rpassword::prompt_password(question).map_err(unreadable)?
+    } else {
+        let mut text = String::new();
+        let size = io::stdin().take(MOST + 1).read_to_string(&mut text).map_err(unreadable)?;
+        if size as u64 > MOST {
+            return Err(Failure::usage(format!("the value has more than {MOST} bytes")));
+        }
+        text
+    };
+    match text.trim_end_matches(['\n', '\r']) {
+        "" => Err(Failure::usage("the value is empty").hint("type it, or write it to stdin")),
+        value => Ok(Secret::new(value)),
+    }
+}
+
+/// Tells the person, who reads stderr.
+fn told(text: &str) -> Result<(), Failure> {
+    Ok(writeln!(io::stderr(), "{text}")?)
+}
+
+impl From<SecretsError> for Failure {
+    fn from(error: SecretsError) -> Self {
+        Self::new(error.to_string()).hint(error.hint())
+    }
+}

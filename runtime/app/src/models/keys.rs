@@ -1,0 +1,54 @@
+//! Where the keys of providers are, beside the settings.
+
+use acp_runtime_agent::capability::SecretName;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+
+use crate::secret::Secret;
+
+/// A place where a key may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyPlace {
+    /// What a program prints: the program and its arguments.
+    Command(Vec<String>),
+    /// A variable of the environment.
+    Variable(String),
+    /// A secret that the person has let us keep.
+    Kept(SecretName),
+}
+
+impl KeyPlace {
+    /// The place as a part of a sentence: a key comes from it.
+    pub fn described(&self) -> String {
+        match self {
+            Self::Command(command) => format!("`{}`", command.first().map_or("", String::as_str)),
+            Self::Variable(name) => format!("the environment variable `{name}`"),
+            Self::Kept(name) => format!("the secret `{name}`"),
+        }
+    }
+}
+
+/// Looks keys up. They are asked for with every request, so what has changed meanwhile is seen.
+pub trait KeySource: Send + Sync {
+    /// Whether there is something at a place. Nothing is started and nobody is asked for it.
+    fn has(&self, place: &KeyPlace) -> bool;
+
+    /// The key at a place; none where there is nothing. `afresh` where what is remembered was not accepted. The error
+    /// says why it cannot be had.
+    fn fetch<'a>(&'a self, place: &'a KeyPlace, afresh: bool) -> BoxFuture<'a, Result<Option<Secret>, String>>;
+}
+
+/// A function that looks variables up is a source that has nothing else.
+impl<F: Fn(&str) -> Option<String> + Send + Sync> KeySource for F {
+    fn has(&self, place: &KeyPlace) -> bool {
+        matches!(place, KeyPlace::Variable(name) if self(name).is_some())
+    }
+
+    fn fetch<'a>(&'a self, place: &'a KeyPlace, _afresh: bool) -> BoxFuture<'a, Result<Option<Secret>, String>> {
+        let found = match place {
+            KeyPlace::Variable(name) => self(name).map(Secret::new),
+            KeyPlace::Command(_) | KeyPlace::Kept(_) => None,
+        };
+        async { Ok(found) }.boxed()
+    }
+}

@@ -1,0 +1,161 @@
+//! Keeps secrets out of texts that others had a hand in: what providers say, what is logged.
+//!
+//! Whoever gets hold of a secret lets the [`Redaction`] learn it; whoever shows a text lets it be cleaned first. Knows
+//! nothing about where secrets are kept or where texts go. Tested by tables.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+
+use regex::Regex;
+use serde_json::Value;
+
+use crate::secret::Secret;
+
+/// What stands where a secret was.
+const MASK: &str = "****";
+/// Shorter secrets are also words, which texts would lose.
+const SHORTEST: usize = 8;
+/// Secrets that are known at once. When there are more, the oldest is forgotten: keys that a command makes come and go.
+const MOST: usize = 256;
+
+/// Keeps secrets out of texts: those that it was told of, and what has the form of one. Clones share what they know.
+#[derive(Clone, Default)]
+pub struct Redaction(Arc<RwLock<VecDeque<String>>>);
+
+impl Redaction {
+    /// Learns a secret, as it is and as JSON writes it. One that is too short to be told from a word is left out.
+    pub fn learn(&self, secret: &Secret) {
+        let plain = secret.expose();
+        if plain.len() < SHORTEST || self.knows(plain) {
+            return;
+        }
+        let quoted = Value::from(plain).to_string();
+        let escaped = quoted.get(1..quoted.len() - 1).filter(|escaped| *escaped != plain);
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        known.extend(std::iter::once(plain).chain(escaped).map(str::to_owned));
+        let surplus = known.len().saturating_sub(MOST);
+        known.drain(..surplus);
+    }
+
+    /// The text without secrets.
+    pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut clean = Cow::Borrowed(text);
+        for secret in self.0.read().unwrap_or_else(PoisonError::into_inner).iter() {
+            if clean.contains(secret) {
+                clean = Cow::Owned(clean.replace(secret, MASK));
+            }
+        }
+        for form in FORMS.iter() {
+            if let Cow::Owned(masked) = form.replace_all(&clean, "${label}****") {
+                clean = Cow::Owned(masked);
+            }
+        }
+        clean
+    }
+
+    /// Cleans every text in a value, names of members included.
+    pub fn clean_json(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.clean(&text).into_owned()),
+            Value::Array(items) => items.into_iter().map(|item| self.clean_json(item)).collect(),
+            Value::Object(members) => members
+                .into_iter()
+                .map(|(name, member)| (self.clean(&name).into_owned(), self.clean_json(member)))
+                .collect(),
+            plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => plain,
+        }
+    }
+
+    fn knows(&self, plain: &str) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).iter().any(|known| known == plain)
+    }
+}
+
+/// What keys of well-known services, tokens and private keys look like, and what stands behind a name such as
+/// `api_key`. A part called `label` stays.
+static FORMS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let forms = [
+        r"(?<label>)\b(?:sk|pk|rk)[-_](?:ant-|proj-|live_|test_)?[A-Za-z0-9_-]{16,}",
+        r"(?<label>)\b(?:AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9_-]{20,}|(?:AKIA|ASIA)[A-Z0-9]{16}\b)",
+        r"(?<label>)\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})",
+        r"(?<label>)\b(?:xox[a-z]-[A-Za-z0-9-]{10,}|(?:hf|gsk|npm|xai)[_-][A-Za-z0-9]{20,})",
+        r"(?<label>)\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+        r"(?<label>)-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
+        r"(?i)(?<label>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}",
+        r#"(?i)(?<label>\b(?:x-)?(?:api[-_ ]?key|(?:access|auth|refresh)[-_]?token|client[-_]?secret|password)["']?\s*[:=]\s*["']?)[^\s"',;&}*]{4,}"#,
+        r"(?<label>://[^\s/:@]*:)[^\s/@]+@",
+    ];
+    forms.iter().filter_map(|form| Regex::new(form).ok()).collect()
+});
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_learnt_is_masked() {
+        let redaction = Redaction::default();
+        for secret in ["correct horse", "with \"quotes\"\nand lines", "short", ""] {
+            redaction.learn(&Secret::new(secret));
+        }
+        for (text, clean) in [
+            ("the key correct horse is wrong", "the key **** is wrong"),
+            ("correct horsecorrect horse", "********"),
+            (r#"{"k":"with \"quotes\"\nand lines"}"#, r#"{"k":"****"}"#),
+            ("with \"quotes\"\nand lines", "****"),
+            ("a short text stays", "a short text stays"),
+        ] {
+            assert_eq!(redaction.clean(text), clean);
+        }
+        let data = json!({ "a": ["correct horse", 1, null], "correct horse": { "b": true } });
+        assert_eq!(redaction.clean_json(data), json!({ "a": ["****", 1, null], "****": { "b": true } }));
+    }
+
+    #[test]
+    fn what_looks_like_a_secret_is_masked() {
+        let redaction = Redaction::default();
+        assert!(FORMS.len() == 9, "every form can be read");
+        for (text, clean) in [
+            ("Incorrect API key provided: sk-proj-abcdefghij0123456789.", "Incorrect API key provided: ****."),
+            ("sk-ant-api03-AbCdEfGhIjKlMnOp_-x and more", "**** and more"),
+            ("key=AIzaSyA1234567890abcdefghijklmnopqrstuv", "key=****"),
+            ("ghp_abcdefghijklmnopqrstuvwxyz0123456789", "****"),
+            ("AWS AKIAIOSFODNN7EXAMPLE used", "AWS **** used"),
+            ("xoxb-123456789012-abcdef", "****"),
+            ("Authorization: Bearer abc.def-123456", "Authorization: Bearer ****"),
+            ("proxy-authorization: Basic dXNlcjpwYXNz", "proxy-authorization: Basic ****"),
+            ("jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.sig", "jwt ****"),
+            (r#"{"api_key":"0123abcd","x":1}"#, r#"{"api_key":"****","x":1}"#),
+            ("api-key = 0123abcd, x", "api-key = ****, x"),
+            ("?access_token=0123abcd&x=1", "?access_token=****&x=1"),
+            ("password: hunter22", "password: ****"),
+            ("https://me:hunter22@host/", "https://me:****host/"),
+            ("a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb", "a\n****\nb"),
+            ("-----BEGIN PRIVATE KEY-----\nMIIE", "****"),
+        ] {
+            assert_eq!(redaction.clean(text), clean);
+        }
+        for text in [
+            "unexpected token: identifier",
+            "`api_key` is empty; leave it out, or set `api_key_env`",
+            "session 0198c1f2a6b87d3e9f00 sk-short task-list-of-many-things",
+            "the password is wrong",
+            "https://host:8080/v1/models",
+            "12:30:15 at 2026-11-30T12:30:15Z",
+        ] {
+            assert_eq!(redaction.clean(text), text);
+        }
+    }
+
+    #[test]
+    fn old_secrets_make_room_for_new_ones() {
+        let redaction = Redaction::default();
+        for number in 0..1000 {
+            redaction.learn(&Secret::new(format!("number {number:04}")));
+        }
+        assert_eq!(redaction.clean("number 0999 number 0000"), "**** number 0000");
+    }
+}

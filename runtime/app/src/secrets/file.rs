@@ -1,0 +1,234 @@
+//! The file of secrets: a line for each name, with the value or with the word that the keyring has it.
+//!
+//! Only its owner may be able to read it, or it is not used. It is replaced as a whole, so a crash leaves the old or the
+//! new one, and processes change it one after another.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use acp_runtime_agent::capability::SecretName;
+use serde::{Deserialize, Serialize};
+
+use super::{Place, SecretsError};
+
+/// The format of the file.
+const VERSION: u32 = 1;
+/// Bytes that it may have.
+const MOST: u64 = 1 << 20;
+/// How long another process may hold it.
+const LOCK: Duration = Duration::from_secs(5);
+
+/// What the file says of one secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Entry {
+    /// It is this.
+    Value(String),
+    /// The keyring has it.
+    Keyring,
+}
+
+impl Entry {
+    pub(super) fn place(&self) -> Place {
+        match self {
+            Self::Value(_) => Place::File,
+            Self::Keyring => Place::Keyring,
+        }
+    }
+}
+
+pub(super) type Entries = BTreeMap<SecretName, Entry>;
+
+/// Tells one state of the file from the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    #[cfg(unix)]
+    inode: u64,
+    modified: Option<SystemTime>,
+    length: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Contents {
+    version: u32,
+    #[serde(default)]
+    secrets: Entries,
+}
+
+pub(super) struct SecretFile(PathBuf);
+
+impl SecretFile {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// All entries, and which state of the file has them; no state where there is no file.
+    pub(super) fn read(&self) -> Result<(Entries, Option<Stamp>), SecretsError> {
+        let unreadable = |error: io::Error| self.system("read", error.to_string());
+        let file = match self.open() {
+            Ok(file) => file,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Ok((Entries::new(), None));
+            }
+            Err(error) => return Err(unreadable(error)),
+        };
+        let metadata = file.metadata().map_err(unreadable)?;
+        if !metadata.is_file() {
+            return Err(self.system("read", "it is not a file".to_owned()));
+        }
+        if let Some(problem) = exposure(&metadata) {
+            return Err(SecretsError::Exposed { path: self.0.clone(), problem });
+        }
+        if metadata.len() > MOST {
+            return Err(self.system("read", format!("it has more than {MOST} bytes")));
+        }
+        let mut text = String::new();
+        file.take(MOST).read_to_string(&mut text).map_err(unreadable)?;
+        Ok((self.parse(&text)?, Some(stamp(&metadata))))
+    }
+
+    /// Reads it, changes it and writes it; other processes wait meanwhile.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Entries) -> T) -> Result<T, SecretsError> {
+        let folder = self.0.parent().unwrap_or(Path::new(""));
+        make_private_folder(folder).map_err(|error| self.system("written", error.to_string()))?;
+        let _lock = self.lock()?;
+        let (mut entries, _) = self.read()?;
+        let had_none = entries.is_empty();
+        let outcome = change(&mut entries);
+        // Written also when the keyring alone has changed: its values are remembered by the state of this file.
+        if !(had_none && entries.is_empty()) {
+            self.write(folder, entries).map_err(|error| self.system("written", error.to_string()))?;
+        }
+        Ok(outcome)
+    }
+
+    fn parse(&self, text: &str) -> Result<Entries, SecretsError> {
+        #[derive(Deserialize)]
+        struct Version {
+            version: u32,
+        }
+        let damaged = |error: serde_json::Error| SecretsError::Damaged {
+            path: self.0.clone(),
+            line: error.line(),
+            column: error.column(),
+        };
+        let Version { version } = serde_json::from_str(text).map_err(damaged)?;
+        if version > VERSION {
+            return Err(SecretsError::Newer { path: self.0.clone(), version });
+        }
+        serde_json::from_str(text).map(|contents: Contents| contents.secrets).map_err(damaged)
+    }
+
+    #[cfg(unix)]
+    fn open(&self) -> io::Result<File> {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        // A pipe must not be waited for, and a link could lead to a file that somebody else writes.
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
+        OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(&self.0)
+    }
+
+    #[cfg(not(unix))]
+    fn open(&self) -> io::Result<File> {
+        File::open(&self.0)
+    }
+
+    /// Holds others off until it is dropped.
+    fn lock(&self) -> Result<File, SecretsError> {
+        let path = self.0.with_extension("lock");
+        let failed = |error: io::Error| self.system("written", error.to_string());
+        let file = private(OpenOptions::new().write(true).create(true).truncate(false)).open(path).map_err(failed)?;
+        let began = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(std::fs::TryLockError::WouldBlock) if began.elapsed() < LOCK => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(std::fs::TryLockError::WouldBlock) => {
+                    return Err(self.system("written", "another process holds them".to_owned()));
+                }
+                Err(std::fs::TryLockError::Error(error)) => return Err(failed(error)),
+            }
+        }
+    }
+
+    fn write(&self, folder: &Path, secrets: Entries) -> io::Result<()> {
+        let text = serde_json::to_vec_pretty(&Contents { version: VERSION, secrets })?;
+        let new = folder.join(format!(".secrets-{}-{:08x}", std::process::id(), fastrand::u32(..)));
+        let written = private(OpenOptions::new().write(true).create_new(true)).open(&new).and_then(|mut file| {
+            file.write_all(&text)?;
+            file.sync_all()?;
+            std::fs::rename(&new, &self.0)
+        });
+        if written.is_err() {
+            // It may not even be there.
+            let _ = std::fs::remove_file(&new);
+        }
+        written
+    }
+
+    fn system(&self, doing: &'static str, reason: String) -> SecretsError {
+        SecretsError::System { path: self.0.clone(), doing, reason }
+    }
+}
+
+/// Files that are made so can be read by their owner alone.
+#[cfg(unix)]
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    options.mode(0o600)
+}
+
+#[cfg(not(unix))]
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
+
+#[cfg(unix)]
+fn make_private_folder(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(not(unix))]
+fn make_private_folder(folder: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(folder)
+}
+
+/// Why others may know what the file says; none where they cannot.
+#[cfg(unix)]
+fn exposure(metadata: &std::fs::Metadata) -> Option<String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let mode = metadata.mode() & 0o777;
+    let us = rustix::process::geteuid().as_raw();
+    if metadata.uid() != us {
+        Some(format!("it belongs to the user {} and not to you ({us})", metadata.uid()))
+    } else if mode & 0o077 != 0 {
+        Some(format!("others than you may use it (its mode is {mode:03o} and should be 600)"))
+    } else {
+        None
+    }
+}
+
+/// Elsewhere the folder of the person's own data is private by itself.
+#[cfg(not(unix))]
+fn exposure(_metadata: &std::fs::Metadata) -> Option<String> {
+    None
+}
+
+fn stamp(metadata: &std::fs::Metadata) -> Stamp {
+    Stamp {
+        #[cfg(unix)]
+        inode: std::os::unix::fs::MetadataExt::ino(metadata),
+        modified: metadata.modified().ok(),
+        length: metadata.len(),
+    }
+}
