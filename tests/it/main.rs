@@ -19,6 +19,7 @@ mod full_disk;
 mod hostile_guests;
 mod hostile_wire;
 mod keys;
+mod log;
 mod many_sessions;
 mod models;
 mod options;

@@ -65,8 +65,9 @@ fn execute(arguments: Arguments) -> Result<ExitCode, Failure> {
         _ => {}
     }
     let settings = Settings::load(&paths, overrides)?;
-    logging::start(&settings.log)?;
-    let keys = Keys::new(&settings, &paths, Redaction::default());
+    let redaction = Redaction::default();
+    logging::start(&settings.log, redaction.clone())?;
+    let keys = Keys::new(&settings, &paths, redaction);
     match command {
         Command::Secret(command) => secret::command(keys.secrets(), command)?,
         Command::Login { provider } => secret::login(&keys, &keys.models(&settings)?, provider.as_deref())?,

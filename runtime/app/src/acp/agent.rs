@@ -111,12 +111,12 @@ impl State {
         responder: Responder,
         connection: ConnectionTo<Client>,
     ) -> Result<(), Error> {
-        let pending = match self.in_flight.enter(responder) {
+        let (method, params) = request.into_parts();
+        let session = session_of(&params);
+        let pending = match self.in_flight.enter(responder, &method, session.as_ref()) {
             Ok(pending) => pending,
             Err(responder) => return responder.respond_with_error(RequestError::TakenId.into()),
         };
-        let (method, params) = request.into_parts();
-        let session = session_of(&params);
         let state = self.clone();
         let work = Box::new(move || state.work_on(pending, &method, params, connection));
         self.sessions.when_open(session.as_ref(), work);

@@ -2,12 +2,18 @@
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use agent_client_protocol::{RawJsonRpcId, RequestCancellation, Responder};
+use acp_runtime_agent::plain;
+use acp_runtime_agent::transcript::SessionId;
+use agent_client_protocol::{Error, RawJsonRpcId, RequestCancellation, Responder};
 use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::acp::error::RequestError;
+
+/// Characters of what a client wrote that the log shows.
+const SHOWN: usize = 100;
 
 /// The ids of all requests that are not answered yet.
 #[derive(Default)]
@@ -29,7 +35,12 @@ struct Open {
 impl InFlight {
     /// Takes a request in, or gives it back where its id is taken.
     #[expect(clippy::result_large_err, reason = "a responder is moved, and only when a request is refused")]
-    pub(super) fn enter(&self, responder: Responder) -> Result<Pending, Responder> {
+    pub(super) fn enter(
+        &self,
+        responder: Responder,
+        method: &str,
+        session: Option<&SessionId>,
+    ) -> Result<Pending, Responder> {
         let id = responder.raw_id().clone();
         let mut open = self.0.lock();
         if !open.ids.insert(id.clone()) {
@@ -37,7 +48,8 @@ impl InFlight {
         }
         open.requests += 1;
         drop(open);
-        Ok(Pending { responder, ticket: Ticket { inner: self.0.clone(), id: Some(id) } })
+        let log = Log { method: plain::line(method, SHOWN), session: session.cloned(), began: Instant::now() };
+        Ok(Pending { responder, log, ticket: Ticket { inner: self.0.clone(), id: Some(id) } })
     }
 
     /// Waits until all requests are answered.
@@ -61,6 +73,7 @@ impl Inner {
 /// A request that must be answered. Dropping it answers with an internal error.
 pub(super) struct Pending {
     responder: Responder,
+    log: Log,
     /// Given back after the responder was used, so that nobody sees the request as answered before it is.
     ticket: Ticket,
 }
@@ -72,13 +85,34 @@ impl Pending {
     }
 
     pub(super) fn respond(self, answer: Result<Value, RequestError>) {
-        let Self { responder, mut ticket } = self;
+        let Self { responder, log, mut ticket } = self;
+        let answer = answer.map_err(Error::from);
+        log.line(&answer);
         // Whoever sees the answer may use the id again at once.
         ticket.give_id_back();
-        if let Err(error) = responder.respond_with_result(answer.map_err(Into::into)) {
+        if let Err(error) = responder.respond_with_result(answer) {
             tracing::debug!(code = ?error.code, "the client is gone and got no answer");
         }
         drop(ticket);
+    }
+}
+
+/// What the log says of a request: one line, when it is answered.
+struct Log {
+    method: String,
+    session: Option<SessionId>,
+    began: Instant,
+}
+
+impl Log {
+    fn line(&self, answer: &Result<Value, Error>) {
+        let Self { method, session, began } = self;
+        // A session that is opened has its id in the answer.
+        let opened = answer.as_ref().ok().and_then(|answer| answer.get("sessionId")?.as_str());
+        let session = session.as_ref().map(SessionId::as_str).or(opened).map(|id| plain::line(id, SHOWN));
+        let outcome = answer.as_ref().map_or_else(|error| i32::from(error.code).to_string(), |_| "ok".to_owned());
+        let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::info!(target: "request", method, session = session.unwrap_or_default(), ms, outcome);
     }
 }
 

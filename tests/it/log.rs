@@ -1,0 +1,42 @@
+//! What the log says, and what it must not.
+#![expect(clippy::disallowed_methods, reason = "tests look at the log file")]
+
+use acp_runtime_tests::{EditorDouble, Runtime};
+use serde_json::json;
+
+/// An editor on an agent that logs requests into `log` of the project.
+async fn editor(runtime: &Runtime) -> EditorDouble {
+    let config = format!("[log]\nlevel = \"info\"\nfile = \"{}\"\n", runtime.project().join("log").display());
+    std::fs::write(runtime.home().join("config.toml"), config).unwrap();
+    runtime.editor().await
+}
+
+#[tokio::test]
+async fn every_request_is_a_line() {
+    let runtime = Runtime::new().env("ACP_RUNTIME_LAUNCHED_BY", "zed");
+    let editor = editor(&runtime).await;
+    let session = editor.new_session().await;
+    editor.prompt(&session, "/help").await;
+    let secret = "sk-abcdefghijklmnop0123";
+    editor.request(&format!("_x/{secret}\nforged"), json!({ "sessionId": secret })).await.unwrap_err();
+    editor.close().await;
+    let log = runtime.read("log");
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains(" request: ")).collect();
+    assert_eq!(lines.len(), 4, "{log}");
+    for (line, method, outcome) in [
+        (lines[0], "initialize".to_owned(), "ok"),
+        (lines[1], format!("session/new\" session=\"{session}"), "ok"),
+        (lines[2], format!("session/prompt\" session=\"{session}"), "ok"),
+        (lines[3], "_x/**** forged\" session=\"****".to_owned(), "-32601"),
+    ] {
+        assert!(line.contains(&format!("method=\"{method}\"")), "{line}");
+        assert!(line.contains(" ms=") && line.ends_with(&format!(" outcome=\"{outcome}\"")), "{line}");
+    }
+    assert!(log.contains("launched_by=\"zed\"") && !log.contains(secret), "{log}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let file = std::fs::metadata(runtime.project().join("log")).unwrap();
+        assert_eq!(file.permissions().mode() & 0o777, 0o600);
+    }
+}
