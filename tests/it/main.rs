@@ -12,6 +12,7 @@ mod asking;
 mod cancel;
 mod cli;
 mod cli_sessions;
+mod commands;
 mod crash;
 mod exit;
 mod foreign;

@@ -28,6 +28,7 @@ fn kind(event: &SessionEvent) -> &'static str {
         SessionEvent::Plan { .. } => "plan",
         SessionEvent::Usage(_) => "usage",
         SessionEvent::Title { .. } => "title",
+        SessionEvent::ContextCleared => "cleared",
         SessionEvent::ModeChanged { .. } => "mode",
         SessionEvent::TurnEnded { .. } => "end",
         // Only of the moment: never kept.
@@ -38,7 +39,7 @@ fn kind(event: &SessionEvent) -> &'static str {
     }
 }
 
-const KINDS: usize = 10;
+const KINDS: usize = 11;
 
 fn all_kinds() -> Vec<SessionEvent> {
     let (user, agent) = (MessageId::new("msg-1"), MessageId::new("msg-2"));
@@ -105,6 +106,7 @@ fn all_kinds() -> Vec<SessionEvent> {
         SessionEvent::AgentText { id: MessageId::new("msg-3"), text: "Done.".to_owned(), local: true },
         SessionEvent::Title { title: "Look at these:".to_owned() },
         SessionEvent::TurnEnded { end: TurnEnd::Stopped(StopReason::EndTurn) },
+        SessionEvent::ContextCleared,
     ]
 }
 

@@ -79,6 +79,7 @@ impl History {
             }
             SessionEvent::ToolCallUpdated(update) => self.update(update),
             SessionEvent::Title { title } => self.title = Some(title.clone()),
+            SessionEvent::ContextCleared => self.messages = Conversation::default(),
             SessionEvent::ModeChanged { mode } => self.mode = Some(*mode),
             SessionEvent::Plan { entries } => self.keeps_plan = !entries.is_empty(),
             SessionEvent::TurnEnded { .. } => self.in_turn = false,

@@ -18,7 +18,7 @@ use crate::transcript::{Location, MessageId, Part, PlanEntry, StopReason, ToolCa
 pub use notice::{Notice, Severity};
 
 /// The version of the events' shape in the journal. Raised with every change that older readers would not understand.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Takes what happens, in order. Tools and plugins tell a session of progress through it.
 pub trait EventSink: Send + Sync {
@@ -90,6 +90,8 @@ pub enum SessionEvent {
         /// One line.
         title: String,
     },
+    /// The model is shown nothing from before this any more.
+    ContextCleared,
     /// The session's mode changed.
     ModeChanged {
         /// The new one.
@@ -199,6 +201,7 @@ impl SessionEvent {
             | Self::Plan { .. }
             | Self::Usage(_)
             | Self::Title { .. }
+            | Self::ContextCleared
             | Self::ModeChanged { .. }
             | Self::TurnEnded { .. } => true,
             Self::OptionsChanged { .. }

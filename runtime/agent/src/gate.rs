@@ -209,6 +209,11 @@ impl Gate {
         Self { policy, leeway, approver, book, audit }
     }
 
+    /// What it judges by.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
     /// Decides on all `effects` together: one refusal refuses them all.
     pub async fn authorize(&self, origin: Origin, effects: Vec<Effect>) -> Result<Permit, Refusal> {
         self.authorize_with(origin, effects, Exhibit::default()).await

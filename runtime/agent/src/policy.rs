@@ -130,6 +130,12 @@ impl Policy {
         self
     }
 
+    /// What is denied whatever else is said: paths, and patterns over effects.
+    pub fn denied(&self) -> impl Iterator<Item = String> {
+        let paths = self.denied.iter().map(|glob| glob.as_str().to_owned());
+        paths.chain(self.forbidden.iter().map(ToString::to_string))
+    }
+
     /// Judges `effect` of a subject with the rights `grants`, in a mode or with single flags of it. The deny list goes
     /// first and wins.
     pub fn decide(&self, effect: &Effect, grants: &GrantSet, leeway: impl Into<Leeway>) -> Decision {

@@ -6,6 +6,7 @@
 
 mod options;
 mod panels;
+mod state;
 mod tools;
 
 use std::fmt::Write as _;
@@ -28,6 +29,13 @@ struct Own {
     description: &'static str,
     run: for<'a> fn(&'a Shared, &'a str) -> BoxFuture<'a, Reply>,
 }
+
+/// What `/init` asks of the model.
+const INIT: &str = "Look at this project: its README, its build files, its folders and some of its code. Then write \
+                    `AGENTS.md` in its first folder, for coding agents that have never seen it: what it is and how it \
+                    is laid out, the commands that build, test and check it, the conventions that its code keeps to, \
+                    and what is easy to get wrong. Write only what you have seen, in at most 80 lines. If there is an \
+                    `AGENTS.md` already, improve it and keep what people have written.";
 
 const OWN: &[Own] = &[
     Own { name: "help", hint: None, description: "Lists the commands", run: |session, _| said(help(session)) },
@@ -55,6 +63,36 @@ const OWN: &[Own] = &[
         hint: Some("[MODEL]"),
         description: "Shows the models, or chooses one for the next prompts",
         run: |session, arguments| now(options::model(session, arguments)),
+    },
+    Own {
+        name: "status",
+        hint: None,
+        description: "Shows how the session stands",
+        run: |session, _| said(state::status(session)),
+    },
+    Own {
+        name: "policy",
+        hint: None,
+        description: "Shows what may happen, what is asked for and what is denied",
+        run: |session, _| said(state::policy(session)),
+    },
+    Own {
+        name: "cost",
+        hint: None,
+        description: "Shows what the session has cost",
+        run: |session, _| said(state::cost(session)),
+    },
+    Own {
+        name: "clear",
+        hint: None,
+        description: "Lets the model begin anew; the session keeps what was said",
+        run: |session, _| said(state::clear(session)),
+    },
+    Own {
+        name: "init",
+        hint: None,
+        description: "Has the model look at the project and write an AGENTS.md",
+        run: |_, _| now(Ok(CommandReply::Prompt { text: String::new(), prompt: INIT.to_owned() })),
     },
     Own {
         name: "plugins",

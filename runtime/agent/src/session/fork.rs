@@ -67,6 +67,7 @@ fn message(event: &SessionEvent) -> Option<&MessageId> {
         | SessionEvent::Plan { .. }
         | SessionEvent::Usage(_)
         | SessionEvent::Title { .. }
+        | SessionEvent::ContextCleared
         | SessionEvent::ModeChanged { .. }
         | SessionEvent::CommandsChanged { .. }
         | SessionEvent::PanelChanged { .. }

@@ -151,6 +151,7 @@ async fn every_kind_of_event_survives(store: &impl SessionStore) {
             cost: Some(Cost { amount: 0.125, currency: "EUR".into() }),
         }),
         SessionEvent::Title { title: "A title".to_owned() },
+        SessionEvent::ContextCleared,
         SessionEvent::ModeChanged { mode: Mode::AutoEdit },
         SessionEvent::TurnEnded { end: TurnEnd::Stopped(StopReason::MaxTokens) },
         SessionEvent::TurnEnded { end: TurnEnd::Failed("no network".to_owned()) },

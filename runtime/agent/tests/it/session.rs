@@ -265,6 +265,22 @@ async fn a_call_is_not_run_once_its_plugin_is_off() {
 }
 
 #[tokio::test]
+async fn a_cleared_model_sees_only_what_comes_after() {
+    let stage = Setting::default().play((0..3).map(|_| vec![say("ok"), stop()]).collect());
+    for prompt in ["one", "/clear", "two"] {
+        stage.session.prompt(text(prompt)).await.unwrap();
+    }
+    let said = |index: usize| -> Vec<String> {
+        let requests = stage.model.requests.lock().unwrap();
+        requests[index].iter().map(|message| format!("{:?}", message.parts)).collect()
+    };
+    assert_eq!((said(0).len(), said(1).len()), (1, 1));
+    assert!(said(1)[0].contains("two"), "{:?}", said(1));
+    assert!(script(&stage.store.kept()).contains("user: one"), "the session keeps what was said");
+    assert_eq!(History::of(&stage.store.kept()).messages().len(), 2, "a loaded session begins anew as well");
+}
+
+#[tokio::test]
 async fn a_path_is_not_a_command() {
     let stage = Setting::default().play(vec![vec![say("a program"), stop()]]);
     stage.session.prompt(text("/usr/bin/env is what?")).await.unwrap();

@@ -53,6 +53,7 @@ impl<O: Write, S: Write> Transcript<O, S> {
             | SessionEvent::Plan { .. }
             | SessionEvent::Usage(_)
             | SessionEvent::Title { .. }
+            | SessionEvent::ContextCleared
             | SessionEvent::ModeChanged { .. }
             | SessionEvent::OptionsChanged { .. }
             | SessionEvent::CommandsChanged { .. }

@@ -88,6 +88,7 @@ impl ShownPlan {
             | SessionEvent::AgentThought { .. }
             | SessionEvent::Usage(_)
             | SessionEvent::Title { .. }
+            | SessionEvent::ContextCleared
             | SessionEvent::ModeChanged { .. }
             | SessionEvent::OptionsChanged { .. }
             | SessionEvent::CommandsChanged { .. }

@@ -100,7 +100,10 @@ impl Narrator {
             }
             // A plan is told by itself, panels have a notification of their own, and the end of a turn is the answer
             // to its prompt.
-            SessionEvent::Plan { .. } | SessionEvent::PanelChanged { .. } | SessionEvent::TurnEnded { .. } => None,
+            SessionEvent::Plan { .. }
+            | SessionEvent::ContextCleared
+            | SessionEvent::PanelChanged { .. }
+            | SessionEvent::TurnEnded { .. } => None,
         };
         update.map(Update::from).into_iter().collect()
     }

@@ -101,6 +101,10 @@ impl Document {
                 self.used.input += usage.input;
                 self.used.output += usage.output;
             }
+            SessionEvent::ContextCleared => {
+                self.paragraph();
+                self.text.push_str("_The model begins anew._\n");
+            }
             SessionEvent::ModeChanged { mode } => {
                 self.paragraph();
                 let _ = writeln!(self.text, "_Mode: {}_", mode.title());

@@ -1,0 +1,84 @@
+//! `/status`, `/policy`, `/cost` and `/clear`: how the session stands, and a fresh start for its model.
+
+use std::fmt::Write as _;
+
+use crate::capability::{CommandLine, Effect, GrantSet, NetRequest, PathGlob, PathScope, RootId, WorkspacePath};
+use crate::event::{EventSink as _, SessionEvent};
+use crate::policy::Decision;
+use crate::session::Shared;
+
+pub(super) fn status(session: &Shared) -> String {
+    let Shared { id, turns, .. } = session;
+    let (model, effort) = turns.options.seat().get();
+    let effort = effort.map_or(String::new(), |effort| format!(" (reasoning effort: {})", effort.title()));
+    let (on, all) = turns.options.plugins().fold((0, 0), |(on, all), (_, is_on)| (on + usize::from(is_on), all + 1));
+    let mut text = format!(
+        "- session: `{id}`\n- mode: {}\n- model: `{}`{effort}\n- messages to the model: {}\n- tools: {}\n- plugins: \
+         {on} of {all} on\n",
+        turns.options.mode().title(),
+        model.id(),
+        turns.outbox.messages().len(),
+        turns.tools.iter().count(),
+    );
+    for root in turns.roots.iter() {
+        let _ = writeln!(text, "- folder: `{}`", root.path.display());
+    }
+    text
+}
+
+/// What the gate would decide on one effect of each kind that a mode decides on.
+pub(super) fn policy(session: &Shared) -> String {
+    let (policy, leeway) = (session.turns.gate.policy(), session.turns.options.leeway().get());
+    let scope = || PathScope { root: RootId(0), glob: PathGlob::exact("file") };
+    let mut kinds = vec![
+        ("read a file", Effect::Read(scope())),
+        ("write a file", Effect::Write(scope())),
+        ("delete a file", Effect::Delete(scope())),
+        ("run a program", Effect::Run(CommandLine { program: "program".to_owned(), arguments: Vec::new() })),
+        (
+            "fetch from the network",
+            Effect::Fetch(NetRequest {
+                scheme: "https".to_owned(),
+                host: "host".to_owned(),
+                port: 443,
+                path: "/".to_owned(),
+            }),
+        ),
+    ];
+    if let (Ok(from), Ok(to)) = (WorkspacePath::new(RootId(0), "file"), WorkspacePath::new(RootId(0), "other")) {
+        kinds.insert(2, ("move a file", Effect::Move { from, to }));
+    }
+    let mut text =
+        format!("Mode: {}. What the agent's own tools may do in the session's folders:\n\n", leeway.mode().title());
+    for (what, effect) in kinds {
+        let verdict = match policy.decide(&effect, &GrantSet::native(), leeway) {
+            Decision::Allow => "yes".to_owned(),
+            Decision::Ask => "is asked for, unless `/permissions` has an answer".to_owned(),
+            Decision::Deny(rule) => format!("no: {rule}"),
+        };
+        let _ = writeln!(text, "- {what}: {verdict}");
+    }
+    text.push_str("\nA plugin needs a granted right as well. Denied to everyone, in every mode:\n\n");
+    for denied in policy.denied() {
+        let _ = writeln!(text, "- `{denied}`");
+    }
+    text
+}
+
+pub(super) fn cost(session: &Shared) -> String {
+    let spending = session.turns.outbox.spending();
+    if spending.all().is_empty() {
+        return "No cost is known: no model was asked, or its price is not configured.".to_owned();
+    }
+    let mut text = String::from("This session has cost:\n\n");
+    for cost in spending.all() {
+        let _ = writeln!(text, "- {} {}", cost.amount, cost.currency);
+    }
+    text
+}
+
+pub(super) fn clear(session: &Shared) -> String {
+    session.turns.outbox.emit(SessionEvent::ContextCleared);
+    "The model begins anew: it is shown nothing of what was said until now. The session keeps it all the same."
+        .to_owned()
+}
