@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The rooms of `runtime/agent`, floor by floor: a room names only rooms of its own floor or of those before it.
 const FLOORS: &[&[&str]] = &[
-    &["near", "plain", "capability", "transcript"],
+    &["near", "plain", "capability", "transcript", "server"],
     &["policy", "panel", "model", "options"],
     &["gate"],
     &["event", "elicit", "workspace", "tool", "command"],
@@ -17,7 +17,7 @@ const FLOORS: &[&[&str]] = &[
 
 /// Rooms of `runtime/app` that others must not name: each is met at a trait, and joined in `compose` alone. Only the
 /// settings know the form of the models' own.
-const APART: &[&str] = &["models", "tools", "workspace", "store", "secrets", "acp"];
+const APART: &[&str] = &["models", "tools", "mcp", "workspace", "store", "secrets", "acp"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_path_buf()

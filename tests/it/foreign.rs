@@ -1,7 +1,10 @@
-//! Three clients that nobody here wrote drive the real binary: the TypeScript SDK, the Python SDK, acpx.
+//! Three clients that nobody here wrote drive the real binary: the TypeScript SDK, the Python SDK, acpx. The binary drives
+//! two MCP servers (`mcp`).
 //!
 //! They are set up in `target/foreign` by `cargo xtask test`, which leaves this module out where they cannot be had.
 #![expect(clippy::disallowed_methods, reason = "foreign clients are processes of their own")]
+
+mod mcp;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

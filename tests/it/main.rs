@@ -22,6 +22,7 @@ mod hostile_wire;
 mod keys;
 mod log;
 mod many_sessions;
+mod mcp;
 mod models;
 mod options;
 mod panels;

@@ -35,7 +35,8 @@ fn kind(event: &SessionEvent) -> &'static str {
         SessionEvent::OptionsChanged { .. }
         | SessionEvent::CommandsChanged { .. }
         | SessionEvent::PanelChanged { .. }
-        | SessionEvent::Notice(_) => "",
+        | SessionEvent::Notice(_)
+        | SessionEvent::ServersChanged { .. } => "",
     }
 }
 

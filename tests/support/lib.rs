@@ -11,6 +11,7 @@
 
 pub mod editor;
 pub mod ledger;
+pub mod mcp_double;
 pub mod model_double;
 pub mod runtime;
 pub mod schema;

@@ -1,6 +1,7 @@
-//! The clients of `tests/foreign`, installed into `target/foreign`: a Python with the SDK, a Node, npm's packages.
+//! The clients and servers of `tests/foreign`, installed into `target/foreign`: a Python with the SDKs, a Node, npm's
+//! packages.
 //!
-//! Versions and hashes are pinned beside the clients. A finished set-up is kept until they change.
+//! Versions and hashes are pinned beside them. A finished set-up is kept until they change.
 #![expect(clippy::disallowed_methods, reason = "installs into the target folder")]
 
 use std::fs;
@@ -13,7 +14,7 @@ use crate::workspace::Workspace;
 /// What decides about the set-up; changed, it is made anew.
 const PINNED: [&str; 3] = ["requirements.txt", "package.json", "package-lock.json"];
 
-/// Makes the clients ready; does nothing where they are.
+/// Makes them ready; does nothing where they are.
 pub(crate) fn set_up(workspace: &Workspace) -> Result<()> {
     let source = workspace.root.join("tests/foreign");
     let folder = workspace.target.join("foreign");
@@ -29,15 +30,15 @@ pub(crate) fn set_up(workspace: &Workspace) -> Result<()> {
         fs::remove_dir_all(&folder)?;
     }
     fs::create_dir_all(folder.join("npm"))?;
-    say("foreign clients: Python packages");
+    say("foreign clients and servers: Python packages");
     let wheel = python(&source, &folder)?;
-    say("foreign clients: npm packages");
+    say("foreign clients and servers: npm packages");
     npm(&source, &folder, &wheel)?;
     fs::write(stamp, pinned)?;
     Ok(())
 }
 
-/// A virtual environment with the SDK and a Node; answers where that is.
+/// A virtual environment with the SDKs and a Node; answers where that is.
 fn python(source: &Path, folder: &Path) -> Result<PathBuf> {
     let environment = folder.join("venv");
     let made = run(program("python3").args(["-m", "venv"]).arg(&environment));

@@ -53,7 +53,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     }
     let outcome = report(&mut test);
     if let Some(error) = without_foreign {
-        say(&format!("skipped: the tests with foreign clients, which could not be set up: {error}"));
+        say(&format!("skipped: the tests with foreign clients and servers, which could not be set up: {error}"));
     }
     outcome
 }

@@ -87,7 +87,8 @@ impl History {
             SessionEvent::OptionsChanged { .. }
             | SessionEvent::CommandsChanged { .. }
             | SessionEvent::PanelChanged { .. }
-            | SessionEvent::Notice(_) => {}
+            | SessionEvent::Notice(_)
+            | SessionEvent::ServersChanged { .. } => {}
         }
     }
 

@@ -13,6 +13,7 @@ use crate::capability::PanelName;
 use crate::model::ToolKind;
 use crate::options::ConfigOption;
 use crate::policy::Mode;
+use crate::server::ServerState;
 use crate::transcript::{Location, MessageId, Part, PlanEntry, StopReason, ToolCall, ToolCallId, ToolContent, Usage};
 
 pub use notice::{Notice, Severity};
@@ -114,6 +115,11 @@ pub enum SessionEvent {
     },
     /// Something the person should know beside the conversation.
     Notice(Notice),
+    /// The session's MCP servers, or how they are, changed.
+    ServersChanged {
+        /// All of them.
+        servers: Vec<ServerState>,
+    },
     /// The turn is over.
     TurnEnded {
         /// How it ended.
@@ -207,7 +213,8 @@ impl SessionEvent {
             Self::OptionsChanged { .. }
             | Self::CommandsChanged { .. }
             | Self::PanelChanged { .. }
-            | Self::Notice(_) => false,
+            | Self::Notice(_)
+            | Self::ServersChanged { .. } => false,
         }
     }
 

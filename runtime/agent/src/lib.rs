@@ -9,6 +9,7 @@
 //! | [`plain`] | text of others, made harmless to show |
 //! | [`capability`] | names, paths, effects and the rights to them |
 //! | [`transcript`] | messages, tool calls, outcomes |
+//! | [`server`] | which MCP servers a session has, and how they are |
 //! | [`panel`] | panels and how a request to one is resolved |
 //! | [`policy`] | may this effect happen: the table |
 //! | [`model`] | what a language model is |
@@ -36,6 +37,7 @@ pub mod options;
 pub mod panel;
 pub mod plain;
 pub mod policy;
+pub mod server;
 pub mod session;
 pub mod store;
 pub mod tool;

@@ -180,8 +180,8 @@ impl Policy {
             Effect::Run(_) => change(leeway, leeway.runs()),
             Effect::Fetch(_) if leeway.offline() => denied_by_mode(leeway),
             Effect::Fetch(_) => allowed_if(leeway.writes() && leeway.runs()),
-            // A server's word that it only reads is believed once a person has agreed.
-            Effect::CallServer { read_only: true, .. } => Decision::Ask,
+            // A server's word that it only reads is believed once a person has agreed, or wants no questions at all.
+            Effect::CallServer { read_only: true, .. } => allowed_if(leeway.writes() && leeway.runs()),
             Effect::CallServer { read_only: false, .. } => change(leeway, leeway.runs()),
             Effect::UseSecret(_) | Effect::ReadSession | Effect::Kv(_) | Effect::Prompt => {
                 Decision::Deny(Rule::NotForThisCode)

@@ -28,6 +28,7 @@ use crate::gate::Approver;
 use crate::options::{Choices, ConfigOption, OptionError, OptionValue, Options};
 use crate::panel::{PanelBoard, PanelError, PanelInfo, PanelReply, PanelView};
 use crate::policy::Mode;
+use crate::server::ServerEntry;
 use crate::store::{Claim, KeptSession, SessionSetup, SessionStore, StoreError};
 use crate::transcript::{MessageId, Part, SessionId, Spending};
 use crate::turn::TurnContext;
@@ -59,6 +60,8 @@ pub trait Face: Send + Sync {
 pub struct SessionRequest {
     /// What it says of the session. Without instructions for the model, those that are kept with the session hold.
     pub setup: SessionSetup,
+    /// The MCP servers that it names.
+    pub servers: Vec<ServerEntry>,
     /// The client.
     pub face: Arc<dyn Face>,
 }

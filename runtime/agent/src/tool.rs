@@ -1,12 +1,13 @@
 //! Tools: what the model can call, wherever it is implemented.
 //!
 //! A tool says beforehand what a call would do, and runs only with a permit for that. The catalogue refuses a taken
-//! name, so nothing is ever shadowed. Knows no particular tool.
+//! name, so nothing is ever shadowed; what its sources add and take away is seen from the next turn on. Knows no
+//! particular tool.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -156,6 +157,18 @@ pub trait Tool: Send + Sync {
     ) -> BoxFuture<'a, Result<ToolOutcome, ToolError>>;
 }
 
+/// Tools that come and go while a session lives.
+pub trait ToolSource: Send + Sync {
+    /// Waits for tools that are on their way, for a limited time.
+    fn settle(&self) -> BoxFuture<'_, ()>;
+
+    /// Those that there are now.
+    fn tools(&self) -> Vec<Arc<dyn Tool>>;
+
+    /// Ends whatever stands behind them. Nothing of it runs when this returns.
+    fn close(&self) -> BoxFuture<'_, ()>;
+}
+
 /// A name that another tool has already.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a tool named `{0}` exists already")]
@@ -167,6 +180,7 @@ pub struct ToolCatalog {
     tools: Vec<Arc<dyn Tool>>,
     by_name: HashMap<ToolName, usize>,
     switches: Switches,
+    sources: Vec<Arc<dyn ToolSource>>,
 }
 
 impl ToolCatalog {
@@ -186,16 +200,48 @@ impl ToolCatalog {
         Ok(())
     }
 
+    /// Adds whatever tools the source has at any time.
+    pub fn follow(&mut self, source: Arc<dyn ToolSource>) {
+        self.sources.push(source);
+    }
+
+    /// Waits for tools that are on their way.
+    pub async fn settle(&self) {
+        join_all(self.sources.iter().map(|source| source.settle())).await;
+    }
+
+    /// The catalogue as it stands: with the tools that its sources have now. One whose name is taken is left out.
+    #[must_use]
+    pub fn now(&self) -> Self {
+        let mut now = Self { sources: Vec::new(), ..self.clone() };
+        for tool in self.sources.iter().flat_map(|source| source.tools()) {
+            if let Err(taken) = now.add(tool) {
+                tracing::warn!("left out: {taken}");
+            }
+        }
+        now
+    }
+
+    /// Ends whatever stands behind the tools of its sources.
+    pub async fn close(&self) {
+        join_all(self.sources.iter().map(|source| source.close())).await;
+    }
+
+    /// Whether the plugin of a tool is still switched on.
+    pub fn lets(&self, tool: &dyn Tool) -> bool {
+        self.switches.lets(tool.plugin())
+    }
+
     /// The tool with exactly that name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         let name = ToolName::new(name).ok()?;
         let tool = self.by_name.get(&name).and_then(|&index| self.tools.get(index))?;
-        self.switches.lets(tool.plugin()).then_some(tool)
+        self.lets(&**tool).then_some(tool)
     }
 
     /// All of them, in the order that they were added.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        self.tools.iter().filter(|tool| self.switches.lets(tool.plugin()))
+        self.tools.iter().filter(|tool| self.lets(&***tool))
     }
 
     /// What the model is told of them.

@@ -162,6 +162,7 @@ impl ToolOutcome {
         for content in &self.content {
             let piece = match content {
                 ToolContent::Text { text } | ToolContent::Resource { text, .. } => text.as_str(),
+                ToolContent::Image { data, mime } => &format!("[{mime}, about {} bytes]", data.len() / 4 * 3),
                 ToolContent::Diff { .. } | ToolContent::Link { .. } => continue,
             };
             if !text.is_empty() {
@@ -190,6 +191,13 @@ pub enum ToolContent {
         text: String,
         /// Such as `text/plain`.
         mime: Option<String>,
+    },
+    /// An image.
+    Image {
+        /// Base64.
+        data: Arc<str>,
+        /// Such as `image/png`.
+        mime: String,
     },
     /// A pointer to a resource that the client can open.
     Link {

@@ -57,7 +57,7 @@ pub enum TurnError {
 pub struct TurnContext {
     /// Which model answers, and in which mode.
     pub options: Arc<Options>,
-    /// What the model may call.
+    /// What the model may call. A turn sees it as it stands when it begins.
     pub tools: ToolCatalog,
     /// Decides on every effect.
     pub gate: Arc<Gate>,
@@ -74,16 +74,22 @@ pub struct TurnContext {
 impl TurnContext {
     /// Answers the conversation as it stands, to its end with the model that is chosen now.
     pub async fn answer(&self, cancel: &CancellationToken) -> Result<StopReason, TurnError> {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok(StopReason::Cancelled),
+            () = self.tools.settle() => {}
+        }
+        let tools = self.tools.now();
         let (model, effort) = self.options.seat().get();
         for _ in 0..self.limits.model_requests {
             let message = self.outbox.next_message();
-            let Some((stop, calls)) = self.ask_model(&*model, effort, &message, cancel).await? else {
+            let Some((stop, calls)) = self.ask_model((&*model, effort), &tools, &message, cancel).await? else {
                 return Ok(StopReason::Cancelled);
             };
             if calls.is_empty() {
                 return Ok(stop);
             }
-            self.run_calls(message, calls, cancel).await?;
+            self.run_calls(&tools, message, calls, cancel).await?;
             if cancel.is_cancelled() {
                 return Ok(StopReason::Cancelled);
             }
@@ -99,7 +105,7 @@ impl TurnContext {
         cancel: &CancellationToken,
     ) -> Result<Result<ToolOutcome, ToolError>, TurnError> {
         let call = ToolCall { id: self.outbox.next_call(), name: name.to_owned(), arguments };
-        let announced = self.announce(self.outbox.next_message(), call, true);
+        let announced = self.announce(&self.tools.now(), self.outbox.next_message(), call, true);
         let outcome = self.execute(announced, cancel).await;
         self.outbox.ready().await?;
         Ok(outcome)
@@ -108,15 +114,15 @@ impl TurnContext {
     /// Streams one answer; none if it was cancelled.
     async fn ask_model(
         &self,
-        model: &dyn Model,
-        effort: Option<ReasoningEffort>,
+        (model, effort): (&dyn Model, Option<ReasoningEffort>),
+        tools: &ToolCatalog,
         message: &MessageId,
         cancel: &CancellationToken,
     ) -> Result<Option<(StopReason, Vec<(String, Value)>)>, TurnError> {
         let request = ModelRequest {
             system: context::system_prompt(&self.roots, self.options.mode(), self.system_prompt.as_ref()),
             messages: self.outbox.messages(),
-            tools: self.tools.specs(),
+            tools: tools.specs(),
             effort,
         };
         let mut stream = model.stream(request);
@@ -153,6 +159,7 @@ impl TurnContext {
     /// a conversation with an unanswered call is refused by providers.
     async fn run_calls(
         &self,
+        tools: &ToolCatalog,
         message: MessageId,
         calls: Vec<(String, Value)>,
         cancel: &CancellationToken,
@@ -161,7 +168,7 @@ impl TurnContext {
             .into_iter()
             .map(|(name, arguments)| {
                 let call = ToolCall { id: self.outbox.next_call(), name, arguments };
-                self.announce(message.clone(), call, false)
+                self.announce(tools, message.clone(), call, false)
             })
             .collect();
         let mut fatal = None;

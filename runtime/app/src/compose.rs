@@ -38,8 +38,10 @@ use futures::future::BoxFuture;
 
 use crate::acp;
 use crate::audit::AuditLog;
+use crate::mcp::{Mcp, McpCommand};
 use crate::models::{Models, ModelsError};
-use crate::settings::{Paths, Settings, SettingsError};
+use crate::process::{BASE_VARIABLES, Launcher, own_executable};
+use crate::settings::{Paths, Settings, SettingsError, variable};
 use crate::store::{Answers, SqliteStore};
 use crate::tools::{Surroundings, native_tools};
 use crate::transport::stdio;
@@ -66,6 +68,7 @@ pub struct Runtime {
     folders: RootRegistry,
     audit: AuditLog,
     shelf: Shelf,
+    mcp: Mcp,
 }
 
 /// A session that is about to begin.
@@ -110,7 +113,9 @@ impl Runtime {
         let shelf = Shelf::new(host, bundled, settings.plugins.paths.clone(), paths.plugins());
         let audit = AuditLog::new(paths.audit());
         let keys = keys.clone();
-        Ok(Arc::new(Self { settings, models, keys, store, folders: RootRegistry::default(), audit, shelf }))
+        let launcher = Launcher::new(own_executable(), BASE_VARIABLES.iter().filter_map(inherited).collect());
+        let mcp = Mcp::new(launcher, settings.mcp.clone(), variable);
+        Ok(Arc::new(Self { settings, models, keys, store, folders: RootRegistry::default(), audit, shelf, mcp }))
     }
 
     /// The plugins of this process.
@@ -177,7 +182,7 @@ impl Runtime {
         history: History,
         choices: Option<Choices>,
     ) -> Result<Opened, OpenError> {
-        let SessionRequest { setup, face } = request;
+        let SessionRequest { setup, servers, face } = request;
         let folders = self.open_folders(&setup)?;
         let settings = self.settings_in(Path::new(&setup.cwd))?;
         let policy = Arc::new(settings.policy());
@@ -223,6 +228,9 @@ impl Runtime {
         let mut panels = PanelBoard::new(stale, options.switches().clone());
         let mut commands = command_catalog(options.switches().clone());
         furnish(offered, &mut tools, &mut panels, &mut commands);
+        let servers = self.mcp.open(servers, &roots, Arc::new(outbox.clone()));
+        add(commands.add(Arc::new(McpCommand::new(servers.clone(), gate.clone()))));
+        tools.follow(servers);
         add(commands.add(Arc::new(Permissions::new(book, tools.clone()))));
         let (mode, told) = (options.mode(), kept.unwrap_or(settings.mode));
         let (system_prompt, limits) = (setup.system_prompt, settings.limits.turn());
@@ -371,6 +379,11 @@ fn furnish(offered: SessionPlugins, tools: &mut ToolCatalog, panels: &mut PanelB
     for command in offered.commands {
         add(commands.add(command));
     }
+}
+
+/// A variable that started programs inherit.
+fn inherited(name: &&str) -> Option<(String, String)> {
+    variable(name).map(|value| ((*name).to_owned(), value))
 }
 
 fn add<E: std::fmt::Display>(added: Result<(), E>) {

@@ -18,6 +18,7 @@ pub mod acp;
 pub mod audit;
 pub mod cli;
 pub mod compose;
+pub mod mcp;
 pub mod models;
 pub mod process;
 pub mod redaction;

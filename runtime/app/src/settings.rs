@@ -43,6 +43,8 @@ pub struct Overrides {
     pub log_file: Option<PathBuf>,
     /// Effects to forbid, beside those of the files.
     pub deny: Vec<EffectPattern>,
+    /// Files that name more MCP servers, in the form that many clients share.
+    pub mcp: Vec<PathBuf>,
 }
 
 impl Overrides {
@@ -57,6 +59,7 @@ impl Overrides {
             log_level: self.log_level.map_or_else(level, |level| Ok(Some(level)))?,
             log_file: self.log_file,
             deny: self.deny,
+            mcp: self.mcp,
         })
     }
 }
@@ -94,6 +97,9 @@ impl Settings {
         settings.log.level = overrides.log_level.map_or(settings.log.level, Written);
         settings.log.file = overrides.log_file.or(settings.log.file);
         settings.permission.deny.extend(overrides.deny.into_iter().map(Written));
+        for path in &overrides.mcp {
+            settings.mcp.extend(file::servers(path)?);
+        }
         Ok(settings)
     }
 

@@ -83,7 +83,7 @@ fn native_tools() {
         (Effect::Delete(scope("src/a")), "??Amm"),
         (run(), "??Amm"),
         (fetch(), "??A?m"),
-        (server(true), "?????"),
+        (server(true), "??A??"),
         (server(false), "??Amm"),
         (call_plugin(), "AAAAA"),
         (secret(), "nnnnn"),

@@ -98,6 +98,7 @@ impl Actor {
         if let Err(error) = self.shared.turns.outbox.flush().await {
             tracing::warn!(session = %self.shared.id, %error, "the end of a session is not kept");
         }
+        self.shared.turns.tools.close().await;
         claim.give_back().await;
         if let Some(done) = closing {
             // Whoever closed may not wait.

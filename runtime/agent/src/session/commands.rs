@@ -44,7 +44,7 @@ const OWN: &[Own] = &[
         name: "call",
         hint: Some("TOOL {json}"),
         description: "Calls a tool",
-        run: |session, arguments| now(tools::call(session, arguments)),
+        run: |session, arguments| tools::call(session, arguments).boxed(),
     },
     Own {
         name: "panel",

@@ -73,6 +73,7 @@ fn message(event: &SessionEvent) -> Option<&MessageId> {
         | SessionEvent::PanelChanged { .. }
         | SessionEvent::OptionsChanged { .. }
         | SessionEvent::Notice(_)
+        | SessionEvent::ServersChanged { .. }
         | SessionEvent::TurnEnded { .. } => None,
     }
 }

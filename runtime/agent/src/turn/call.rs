@@ -11,7 +11,7 @@ use crate::event::{EventSink as _, SessionEvent, ToolCallStatus, ToolCallUpdate}
 use crate::gate::{Exhibit, Origin, Permit};
 use crate::model::ToolKind;
 use crate::store::KeptOutput;
-use crate::tool::{Presentation, Tool, ToolArguments, ToolError};
+use crate::tool::{Presentation, Tool, ToolArguments, ToolCatalog, ToolError};
 use crate::transcript::{MessageId, ToolCall, ToolCallId, ToolContent, ToolOutcome};
 
 /// Bytes of a text that a client is shown; of a longer one it gets the beginning, and a link to the whole.
@@ -31,8 +31,8 @@ struct Ready {
 
 impl TurnContext {
     /// Tells of a call. One that cannot run is told of as well, and fails when it is executed.
-    pub(super) fn announce(&self, message: MessageId, call: ToolCall, local: bool) -> Announced {
-        let ready = self.prepare(&call);
+    pub(super) fn announce(&self, tools: &ToolCatalog, message: MessageId, call: ToolCall, local: bool) -> Announced {
+        let ready = prepare(tools, &call);
         let (presentation, kind) = match &ready {
             Ok(ready) => (ready.tool.present(&ready.arguments), ready.tool.spec().kind),
             Err(_) => (Presentation { title: shown_name(&call.name), locations: Vec::new() }, ToolKind::default()),
@@ -72,18 +72,6 @@ impl TurnContext {
         outcome
     }
 
-    fn prepare(&self, call: &ToolCall) -> Result<Ready, ToolError> {
-        let Some(tool) = self.tools.get(&call.name) else {
-            let near = self.tools.near(&call.name);
-            let hint = if near.is_empty() { String::new() } else { format!("; did you mean `{}`?", near.join("`, `")) };
-            let name = shown_name(&call.name);
-            return Err(ToolError::to_model("not-found", format!("there is no tool `{name}`{hint}")));
-        };
-        let name = tool.spec().name.clone();
-        let arguments = ToolArguments::validate(tool.spec(), call.arguments.clone())?;
-        Ok(Ready { tool: tool.clone(), name, arguments })
-    }
-
     async fn authorise_and_run(
         &self,
         call: &ToolCallId,
@@ -91,7 +79,7 @@ impl TurnContext {
         cancel: &CancellationToken,
     ) -> Result<ToolOutcome, ToolError> {
         let Ready { tool, name, arguments } = ready;
-        if self.tools.get(name.as_str()).is_none() {
+        if !self.tools.lets(&*tool) {
             let plugin =
                 tool.plugin().map_or_else(String::new, |plugin| format!(": its plugin `{plugin}` was switched off"));
             return Err(ToolError::to_model("not-found", format!("there is no tool `{name}` any more{plugin}")));
@@ -153,6 +141,18 @@ impl TurnContext {
     }
 }
 
+fn prepare(tools: &ToolCatalog, call: &ToolCall) -> Result<Ready, ToolError> {
+    let Some(tool) = tools.get(&call.name) else {
+        let near = tools.near(&call.name);
+        let hint = if near.is_empty() { String::new() } else { format!("; did you mean `{}`?", near.join("`, `")) };
+        let name = shown_name(&call.name);
+        return Err(ToolError::to_model("not-found", format!("there is no tool `{name}`{hint}")));
+    };
+    let name = tool.spec().name.clone();
+    let arguments = ToolArguments::validate(tool.spec(), call.arguments.clone())?;
+    Ok(Ready { tool: tool.clone(), name, arguments })
+}
+
 fn failed(call: ToolCallId, error: &ToolError, limit: usize) -> ToolCallUpdate {
     let text = error.to_string();
     ToolCallUpdate {
@@ -175,7 +175,7 @@ fn capped(content: &ToolContent, limit: usize) -> ToolContent {
         ToolContent::Resource { uri, text, mime } => {
             ToolContent::Resource { uri: uri.clone(), text: cut(text, limit), mime: mime.clone() }
         }
-        other @ (ToolContent::Diff { .. } | ToolContent::Link { .. }) => other.clone(),
+        other @ (ToolContent::Image { .. } | ToolContent::Link { .. } | ToolContent::Diff { .. }) => other.clone(),
     }
 }
 

@@ -22,7 +22,7 @@ use acp_runtime_agent::session::{
 use acp_runtime_agent::store::{
     Claim, KeptOutput, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
 };
-use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError};
+use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError, ToolSource};
 use acp_runtime_agent::transcript::{Conversation, Part, SessionId, ToolCallId, ToolContent, ToolOutcome};
 use acp_runtime_agent::turn::{TurnContext, TurnLimits};
 use futures::StreamExt as _;
@@ -373,6 +373,7 @@ pub struct Setting {
     pub mode: Mode,
     pub answer: Approval,
     pub tools: Vec<Arc<dyn Tool>>,
+    pub source: Option<Arc<dyn ToolSource>>,
     pub on_busy: OnBusy,
     pub limits: TurnLimits,
     /// Continues what this store has kept.
@@ -385,6 +386,7 @@ impl Default for Setting {
             mode: Mode::Review,
             answer: Approval::AllowOnce,
             tools: Vec::new(),
+            source: None,
             on_busy: OnBusy::Queue(2),
             limits: TurnLimits::default(),
             store: Arc::default(),
@@ -417,6 +419,7 @@ impl Setting {
         for tool in self.tools {
             tools.add(tool).unwrap();
         }
+        self.source.into_iter().for_each(|source| tools.follow(source));
         let panels = Arc::new(PanelBoard::new(stale, options.switches().clone()));
         let commands = command_catalog(options.switches().clone());
         let roots = Roots::new([(PathBuf::from("/p"), PathBuf::from("/p"))]);
@@ -484,6 +487,7 @@ pub fn script(events: &[SessionEvent]) -> String {
                         ToolContent::Text { text } => text.clone(),
                         ToolContent::Diff { path, new, .. } => format!("diff of {path}: {new}"),
                         ToolContent::Resource { uri, .. } => uri.clone(),
+                        ToolContent::Image { mime, .. } => mime.clone(),
                         ToolContent::Link { name, uri, size, .. } => format!("link to {name} at {uri}, {size:?} bytes"),
                     })
                     .collect();

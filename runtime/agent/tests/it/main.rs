@@ -5,4 +5,5 @@
 mod doubles;
 mod outbox;
 mod session;
+mod sources;
 mod turn;

@@ -66,6 +66,10 @@ pub(super) struct SettingsArguments {
     /// Where to log, instead of stderr
     #[arg(long, value_name = "FILE", global = true)]
     log_file: Option<PathBuf>,
+
+    /// A JSON file with MCP servers (`mcpServers`), for every session. May be repeated
+    #[arg(long, value_name = "FILE", global = true)]
+    mcp: Vec<PathBuf>,
 }
 
 fn modes() -> impl TypedValueParser<Value = Mode> {
@@ -292,7 +296,7 @@ pub(super) enum ConfigCommand {
 impl Arguments {
     /// What overrides the settings of the files.
     pub(super) fn overrides(&self) -> Result<Overrides, SettingsError> {
-        let SettingsArguments { config, model, mode, log_level, log_file } = &self.settings;
+        let SettingsArguments { config, model, mode, log_level, log_file, mcp } = &self.settings;
         let deny = match &self.command {
             Some(Command::Run(run)) => run.deny.clone(),
             _ => Vec::new(),
@@ -304,6 +308,7 @@ impl Arguments {
             log_level: log_level.clone(),
             log_file: log_file.clone(),
             deny,
+            mcp: mcp.clone(),
         };
         typed.or_environment(variable)
     }
@@ -331,6 +336,8 @@ mod tests {
             "--acp",
             "acp",
             "acp --log-level debug --log-file /tmp/x",
+            "--acp --mcp a.json --mcp b.json",
+            "run --mcp a.json hello",
             "--acp --config c.toml --model script:x.toml --mode auto",
             "run hello",
             "run --cwd /p --mode plan --model lab/m --json --allow write:notes/** --allow run --deny fetch -- --hello",

@@ -24,7 +24,7 @@ pub(super) async fn command(factory: Arc<dyn SessionFactory>, arguments: RunArgu
     let headless = Arc::new(Headless::new(arguments.allow, arguments.json));
     let screen = headless.screen().clone();
     let setup = SessionSetup { cwd, additional: Vec::new(), system_prompt: None };
-    let request = SessionRequest { setup, face: headless };
+    let request = SessionRequest { setup, servers: Vec::new(), face: headless };
     let session = factory.create(request).await?;
 
     let answer = session.prompt(vec![Part::Text { text }]);

@@ -57,7 +57,8 @@ impl<O: Write, S: Write> Transcript<O, S> {
             | SessionEvent::ModeChanged { .. }
             | SessionEvent::OptionsChanged { .. }
             | SessionEvent::CommandsChanged { .. }
-            | SessionEvent::PanelChanged { .. } => Ok(()),
+            | SessionEvent::PanelChanged { .. }
+            | SessionEvent::ServersChanged { .. } => Ok(()),
         }
     }
 

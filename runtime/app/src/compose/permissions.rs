@@ -88,14 +88,14 @@ impl Permissions {
         if let Some(plugin) = self.book.plugins().find(|plugin| plugin.as_str() == name) {
             return Ok(self.book.subject(&Origin::Plugin { plugin: plugin.clone(), call: None }));
         }
-        if let Some(tool) = self.tools.get(name) {
+        let tools = self.tools.now();
+        if let Some(tool) = tools.get(name) {
             // Which call it is makes no difference.
             let (call, tool) = (ToolCallId::new(""), tool.spec().name.clone());
             return Ok(self.book.subject(&Origin::Model { call, tool }));
         }
         let plugins = self.book.plugins().map(PluginId::as_str);
-        let meant = match near(name, self.tools.iter().map(|tool| tool.spec().name.as_str()).chain(plugins)).as_slice()
-        {
+        let meant = match near(name, tools.iter().map(|tool| tool.spec().name.as_str()).chain(plugins)).as_slice() {
             [] => String::new(),
             near => format!("; did you mean `{}`?", near.join("`, `")),
         };

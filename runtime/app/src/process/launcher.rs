@@ -107,10 +107,14 @@ impl Drop for Registration {
     }
 }
 
-/// The binary that plays the roles: this one, even when its file was replaced meanwhile.
-pub fn own_executable() -> io::Result<PathBuf> {
+/// The binary that plays the roles: this one, even when its file was replaced meanwhile. Where its file cannot be
+/// found, no program can be started, and each attempt says so.
+pub fn own_executable() -> PathBuf {
     let running = PathBuf::from("/proc/self/exe");
-    if cfg!(target_os = "linux") && running.exists() { Ok(running) } else { std::env::current_exe() }
+    if cfg!(target_os = "linux") && running.exists() {
+        return running;
+    }
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("acp-runtime"))
 }
 
 /// The thread's work, for as long as there is a launcher. The death signal of what it started follows its end.

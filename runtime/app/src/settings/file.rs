@@ -1,5 +1,6 @@
 //! Reading a TOML file into a typed section, and saying precisely what is wrong with it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use acp_runtime_agent::near::near;
 use serde::de::DeserializeOwned;
 
 use super::project::PROJECT_FILE;
+use crate::mcp::{ServerSettings, from_json};
 
 /// Bytes that a file may have.
 const MOST: u64 = 1 << 20;
@@ -38,6 +40,14 @@ pub enum SettingsError {
         problem: String,
         /// What to do.
         hint: Option<String>,
+    },
+    /// It names no MCP servers, or not as it should.
+    #[error("`{}` names no MCP servers: {problem}", path.display())]
+    Servers {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
     },
     /// A variable of the environment is not what it should be.
     #[error("`{name}` in the environment: {problem}")]
@@ -74,9 +84,12 @@ impl SettingsError {
     pub fn hint(&self) -> String {
         match self {
             Self::Unreadable { .. } => "check the file's permissions, or name another file".to_owned(),
-            Self::Missing { .. } => "check the path, or leave `--config` out for the usual file".to_owned(),
+            Self::Missing { .. } => "check the path, or leave the option out".to_owned(),
             Self::Invalid { hint: Some(hint), .. } => hint.clone(),
             Self::Invalid { hint: None, .. } => "see `acp-runtime config schema` for what can be there".to_owned(),
+            Self::Servers { .. } => {
+                "write `{\"mcpServers\": {\"NAME\": {\"command\": …, \"args\": […]}}}`, or a `url` instead".to_owned()
+            }
             Self::Variable { name, .. } => format!("correct `{name}`, or leave it out"),
             Self::Homeless => format!("set `HOME`, or `{}` to a folder", super::HOME_VARIABLE),
         }
@@ -118,6 +131,12 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, SettingsError> {
         return Err(unreadable(io::Error::other(format!("it has more than {MOST} bytes"))));
     }
     Ok(Some(text))
+}
+
+/// The MCP servers of a file in the common JSON form, which must exist.
+pub(super) fn servers(path: &Path) -> Result<BTreeMap<String, ServerSettings>, SettingsError> {
+    let text = read(path)?.ok_or_else(|| SettingsError::missing(path))?;
+    from_json(&text).map_err(|problem| SettingsError::Servers { path: path.to_owned(), problem })
 }
 
 /// Parses the text of a file. Errors name the place, and for a mistyped key the one that was probably meant.

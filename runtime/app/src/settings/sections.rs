@@ -14,6 +14,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::written::{LogFilter, Written};
+use crate::mcp::ServerSettings;
 use crate::models::ProviderSettings;
 use crate::secrets::Keeping;
 
@@ -44,6 +45,8 @@ pub struct Settings {
     pub secrets: SecretSettings,
     /// The model providers, by name.
     pub providers: BTreeMap<String, ProviderSettings>,
+    /// The MCP servers of every session, by name.
+    pub mcp: BTreeMap<String, ServerSettings>,
     /// Whether the command line or the environment has set the mode, so that no project changes it.
     #[serde(skip)]
     pub(super) mode_is_fixed: bool,

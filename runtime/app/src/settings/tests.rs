@@ -83,6 +83,8 @@ fn every_key_is_read() {
         [providers.lab]
         wire = "openai-chat"
         model = "small"
+        [mcp.files]
+        command = "files"
         "#,
     );
     let settings = home.load(Overrides::default()).unwrap();
@@ -96,6 +98,7 @@ fn every_key_is_read() {
     assert_eq!(settings.limits.turn().model_requests, 3);
     assert_eq!(settings.log.file, Some(home.folder.path().join("run.log")));
     assert!(settings.providers.contains_key("lab"));
+    assert!(settings.mcp.contains_key("files"));
 }
 
 #[test]
@@ -164,10 +167,7 @@ fn a_file_that_cannot_be_read_is_an_error() {
     std::fs::create_dir(home.paths.config()).unwrap();
     assert!(home.load(Overrides::default()).unwrap_err().starts_with("`config.toml` cannot be read: it is not a file"));
     let absent = Overrides { config: Some(home.folder.path().join("other.toml")), ..Overrides::default() };
-    assert_eq!(
-        home.load(absent).unwrap_err(),
-        "`other.toml` does not exist (check the path, or leave `--config` out for the usual file)"
-    );
+    assert_eq!(home.load(absent).unwrap_err(), "`other.toml` does not exist (check the path, or leave the option out)");
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn what_is_shown_can_be_read_again_and_holds_no_secret() {
 #[test]
 fn the_schema_knows_every_section() {
     let schema = schema();
-    for section in ["model", "mode", "prompt", "permission", "files", "plugins", "limits", "log", "providers"] {
+    for section in ["model", "mode", "prompt", "permission", "files", "plugins", "limits", "log", "providers", "mcp"] {
         assert!(schema["properties"].get(section).is_some(), "{section}");
     }
     assert_eq!(schema["additionalProperties"], false);

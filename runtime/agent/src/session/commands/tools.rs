@@ -11,7 +11,7 @@ use crate::tool::ToolError;
 
 pub(super) fn list(session: &Shared) -> String {
     let mut text = String::new();
-    for tool in session.turns.tools.iter() {
+    for tool in session.turns.tools.now().iter() {
         let spec = tool.spec();
         let first_line = spec.description.lines().next().unwrap_or_default();
         let _ = writeln!(text, "- `{}` – {first_line}", spec.name);
@@ -22,8 +22,10 @@ pub(super) fn list(session: &Shared) -> String {
     text
 }
 
-pub(super) fn call(session: &Shared, arguments: &str) -> Reply {
-    let tools = &session.turns.tools;
+/// A tool that is on its way is waited for.
+pub(super) async fn call(session: &Shared, arguments: &str) -> Reply {
+    session.turns.tools.settle().await;
+    let tools = session.turns.tools.now();
     let (tool, json) = word(arguments);
     if tool.is_empty() {
         return Err(invalid("no tool was named: type `/call TOOL {json}`, or `/tools` for the tools"));

@@ -24,17 +24,17 @@ const PAGE: usize = 50;
 impl State {
     pub(super) fn new_session(
         self: Arc<Self>,
-        params: Value,
+        mut params: Value,
         offers: Offers,
         connection: ConnectionTo<Client>,
     ) -> Result<Answer, RequestError> {
+        let servers = wire::take_server_entries(&mut params);
         let params: schema::NewSessionRequest = read(params)?;
         let setup = wire::setup(&params.cwd, &params.additional_directories, params.system_prompt)?;
-        not_connected(&params.mcp_servers);
         let face = self.face(offers, connection);
         let work = Box::pin(async move {
             self.login.check()?;
-            let handle = self.factory.create(SessionRequest { setup, face: face.clone() }).await?;
+            let handle = self.factory.create(SessionRequest { setup, servers, face: face.clone() }).await?;
             Ok((new_answer(&handle, offers), Arc::new(LiveSession::new(handle, face))))
         });
         Ok(Answer::Opening(work, None))
@@ -43,20 +43,20 @@ impl State {
     /// The client is told all that was, and then answered.
     pub(super) fn load_session(
         self: Arc<Self>,
-        params: Value,
+        mut params: Value,
         offers: Offers,
         connection: ConnectionTo<Client>,
     ) -> Result<Answer, RequestError> {
+        let servers = wire::take_server_entries(&mut params);
         let params: schema::LoadSessionRequest = read(params)?;
         let id = SessionId::new(&params.session_id.0);
         let setup = wire::setup(&params.cwd, &params.additional_directories, params.system_prompt)?;
-        not_connected(&params.mcp_servers);
         let face = self.face(offers, connection);
         let (door, before) = self.sessions.reopen(&id);
         let held = door.clone();
         let work = Box::pin(async move {
             self.end_for_another(before, held, &setup).await?;
-            let (handle, kept) = self.factory.load(id, SessionRequest { setup, face: face.clone() }).await?;
+            let (handle, kept) = self.factory.load(id, SessionRequest { setup, servers, face: face.clone() }).await?;
             let session = Arc::new(LiveSession::new(handle, face));
             session.replay(kept).await;
             let (modes, options) = choices(&session.handle, offers);
@@ -69,20 +69,20 @@ impl State {
     /// The client knows what was, and is told nothing of it.
     pub(super) fn resume_session(
         self: Arc<Self>,
-        params: Value,
+        mut params: Value,
         offers: Offers,
         connection: ConnectionTo<Client>,
     ) -> Result<Answer, RequestError> {
+        let servers = wire::take_server_entries(&mut params);
         let params: schema::ResumeSessionRequest = read(params)?;
         let id = SessionId::new(&params.session_id.0);
         let setup = wire::setup(&params.cwd, &params.additional_directories, params.system_prompt)?;
-        not_connected(&params.mcp_servers);
         let face = self.face(offers, connection);
         let (door, before) = self.sessions.reopen(&id);
         let held = door.clone();
         let work = Box::pin(async move {
             self.end_for_another(before, held, &setup).await?;
-            let (handle, _) = self.factory.load(id, SessionRequest { setup, face: face.clone() }).await?;
+            let (handle, _) = self.factory.load(id, SessionRequest { setup, servers, face: face.clone() }).await?;
             let (modes, options) = choices(&handle, offers);
             let answer = schema::ResumeSessionResponse::new().modes(modes).config_options(options);
             Ok((json(answer), Arc::new(LiveSession::new(handle, face))))
@@ -93,21 +93,21 @@ impl State {
     /// The other fields of a fork are those of a resume, and its answer is that of a new session.
     pub(super) fn fork_session(
         self: Arc<Self>,
-        params: Value,
+        mut params: Value,
         offers: Offers,
         connection: ConnectionTo<Client>,
     ) -> Result<Answer, RequestError> {
         let point = wire::fork_point(&params)?;
+        let servers = wire::take_server_entries(&mut params);
         let params: schema::ResumeSessionRequest = read(params)?;
         let source = SessionId::new(&params.session_id.0);
         let setup = wire::setup(&params.cwd, &params.additional_directories, params.system_prompt)?;
-        not_connected(&params.mcp_servers);
         let choices = self.sessions.get(&source).map(|live| live.handle.choices());
         let fork = Fork { source, point, choices };
         let face = self.face(offers, connection);
         let work = Box::pin(async move {
             self.login.check()?;
-            let handle = self.factory.fork(fork, SessionRequest { setup, face: face.clone() }).await?;
+            let handle = self.factory.fork(fork, SessionRequest { setup, servers, face: face.clone() }).await?;
             Ok((new_answer(&handle, offers), Arc::new(LiveSession::new(handle, face))))
         });
         Ok(Answer::Opening(work, None))
@@ -195,11 +195,5 @@ fn end(session: Arc<LiveSession>, door: Arc<Door>) -> impl Future<Output = ()> {
         if let Err(error) = ending.await {
             tracing::error!(%error, "a session was not closed");
         }
-    }
-}
-
-fn not_connected(servers: &[schema::McpServer]) {
-    if !servers.is_empty() {
-        tracing::warn!(servers = servers.len(), "the client's MCP servers are not connected: not supported yet");
     }
 }

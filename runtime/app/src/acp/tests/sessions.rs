@@ -473,7 +473,7 @@ pub(super) struct Factory {
 impl Factory {
     /// Everything but the tasks that make it run.
     fn open(&self, id: SessionId, request: SessionRequest, history: History) -> Result<SessionParts, OpenError> {
-        let SessionRequest { setup, face } = request;
+        let SessionRequest { setup, servers: _, face } = request;
         self.check(&setup)?;
         let folder = PathBuf::from(&setup.cwd);
         let roots = Roots::new([(folder.clone(), folder)]);

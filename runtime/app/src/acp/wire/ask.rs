@@ -86,6 +86,7 @@ fn touched(content: &[ToolContent]) -> Vec<Location> {
             ToolContent::Diff { .. }
             | ToolContent::Text { .. }
             | ToolContent::Resource { .. }
+            | ToolContent::Image { .. }
             | ToolContent::Link { .. } => None,
         })
         .collect()

@@ -94,6 +94,7 @@ impl ShownPlan {
             | SessionEvent::CommandsChanged { .. }
             | SessionEvent::PanelChanged { .. }
             | SessionEvent::Notice(_)
+            | SessionEvent::ServersChanged { .. }
             | SessionEvent::TurnEnded { .. } => Vec::new(),
         }
     }

@@ -32,6 +32,7 @@ pub(in crate::acp) fn capabilities() -> schema::AgentCapabilities {
     schema::AgentCapabilities::new()
         .load_session(true)
         .prompt_capabilities(prompt_capabilities())
+        .mcp_capabilities(schema::McpCapabilities::new().http(true))
         .session_capabilities(sessions)
         .auth(schema::AgentAuthCapabilities::new().logout(schema::LogoutCapabilities::new()))
         .meta(meta)

@@ -49,6 +49,7 @@ pub(super) fn contents(content: &[ToolContent], budget: usize) -> Vec<schema::To
         .map(|piece| match piece {
             ToolContent::Text { text } => cut(text, budget / shown).into(),
             ToolContent::Resource { uri, text, mime } => resource(uri, &cut(text, budget / shown), mime.as_deref()),
+            ToolContent::Image { data, mime } => image(data, mime, budget / shown),
             ToolContent::Link { name, uri, mime, size } => link(name, uri, mime.as_deref(), *size),
             ToolContent::Diff { path, old, new } => diff(path, old.as_deref(), new, budget / shown),
         })
@@ -62,6 +63,14 @@ fn resource(uri: &str, text: &str, mime: Option<&str>) -> schema::ToolCallConten
         schema::EmbeddedResourceResource::TextResourceContents(contents),
     ));
     block.into()
+}
+
+/// An image where it fits, else a note: clients do not take lines of any length.
+fn image(data: &str, mime: &str, budget: usize) -> schema::ToolCallContent {
+    if data.len() + mime.len() <= budget {
+        return schema::ContentBlock::Image(schema::ImageContent::new(data, mime)).into();
+    }
+    format!("[{}, about {} bytes, too large to show]", line(mime, TITLE), data.len() / 4 * 3).into()
 }
 
 fn link(name: &str, uri: &str, mime: Option<&str>, size: Option<u64>) -> schema::ToolCallContent {

@@ -7,6 +7,7 @@ use agent_client_protocol::v1::schema::{self, ContentBlock, SessionUpdate};
 use super::newer::Update;
 use super::options::options as wire_options;
 use super::plan::ShownPlan;
+use super::servers::server_states;
 use super::size::{TEXT, cut, escaped_len, line, pieces};
 use super::tool::{TITLE, started, updated};
 use crate::acp::offers::{Offer, Offers};
@@ -93,6 +94,7 @@ impl Narrator {
                 let commands = commands_that_fit(&commands);
                 Some(SessionUpdate::AvailableCommandsUpdate(schema::AvailableCommandsUpdate::new(commands)))
             }
+            SessionEvent::ServersChanged { servers } => Some(SessionUpdate::SessionInfoUpdate(server_states(&servers))),
             SessionEvent::Notice(notice) => self.notice(&notice),
             SessionEvent::TurnEnded { end: TurnEnd::Failed(reason) } if told == Told::Live => {
                 let failed = Notice::new(Severity::Error, "The prompt failed").described(reason);

@@ -115,7 +115,8 @@ impl Document {
             | SessionEvent::OptionsChanged { .. }
             | SessionEvent::CommandsChanged { .. }
             | SessionEvent::PanelChanged { .. }
-            | SessionEvent::Notice(_) => {}
+            | SessionEvent::Notice(_)
+            | SessionEvent::ServersChanged { .. } => {}
         }
     }
 
@@ -184,9 +185,13 @@ impl Document {
                 let _ = writeln!(self.text, "{}", code(uri));
                 self.block("", text);
             }
-            ToolContent::Link { uri, .. } => {
+            ToolContent::Image { data, mime } => {
                 self.paragraph();
-                let _ = writeln!(self.text, "{}", code(uri));
+                let _ = writeln!(self.text, "_{}, about {} bytes_", code(mime), data.len() / 4 * 3);
+            }
+            ToolContent::Link { name, uri, .. } => {
+                self.paragraph();
+                let _ = writeln!(self.text, "{}: {}", code(name), code(uri));
             }
             ToolContent::Diff { path, old, new } => {
                 let old = old.as_deref().unwrap_or_default();

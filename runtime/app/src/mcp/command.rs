@@ -1,0 +1,166 @@
+//! `/mcp`: the servers of a session, and what a person can do with them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use acp_runtime_agent::capability::{CommandLine, CommandName, Effect, NetRequest};
+use acp_runtime_agent::command::{Command, CommandReply};
+use acp_runtime_agent::event::CommandInfo;
+use acp_runtime_agent::gate::{Gate, Origin};
+use acp_runtime_agent::near::near;
+use acp_runtime_agent::server::{Reach, ServerEntry, ServerState};
+use acp_runtime_agent::tool::ToolError;
+use futures::future::BoxFuture;
+use http::Uri;
+use tokio_util::sync::CancellationToken;
+
+use super::SessionServers;
+use super::server::Server;
+
+/// `/mcp`
+pub struct McpCommand {
+    info: CommandInfo,
+    servers: Arc<SessionServers>,
+    gate: Arc<Gate>,
+}
+
+impl McpCommand {
+    /// For a session with these servers. What a person adds passes `gate` first.
+    pub fn new(servers: Arc<SessionServers>, gate: Arc<Gate>) -> Self {
+        let hint = "[add NAME COMMAND ARGS… | add NAME URL | remove NAME | restart NAME]";
+        let info = CommandInfo {
+            name: "mcp".to_owned(),
+            description: "Lists the MCP servers; adds, removes or restarts one for this session".to_owned(),
+            hint: Some(hint.to_owned()),
+        };
+        Self { info, servers, gate }
+    }
+
+    async fn answer(&self, arguments: &str) -> Result<String, ToolError> {
+        let words = shlex::split(arguments)
+            .ok_or_else(|| invalid("a quotation mark or a backslash has nothing that belongs to it"))?;
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            [] => Ok(self.list()),
+            ["add", name, place @ ..] if !place.is_empty() => self.add(name, place).await,
+            ["remove", name] => self.remove(name).await,
+            ["restart", name] => self.restart(name).await,
+            _ => Err(invalid(format!("type `/mcp`, or `/mcp {}`", self.info.hint.as_deref().unwrap_or_default()))),
+        }
+    }
+
+    fn list(&self) -> String {
+        let states = self.servers.states();
+        if states.is_empty() {
+            return "There are no MCP servers. Name some in the configuration (`[mcp.NAME]`), or type \
+                    `/mcp add NAME COMMAND ARGS…`."
+                .to_owned();
+        }
+        let mut text = String::new();
+        for state in &states {
+            let server = self.servers.get(&state.name);
+            let _ = writeln!(text, "- {}", line(state, server.as_deref()));
+        }
+        text
+    }
+
+    async fn add(&self, name: &str, place: &[&str]) -> Result<String, ToolError> {
+        if self.servers.get(name).is_some() {
+            return Err(invalid(format!(
+                "there is a server `{name}` already; remove it first, or choose another name"
+            )));
+        }
+        let (reach, effect) = reach(place)?;
+        let command = CommandName::new("mcp").map_err(|error| ToolError::Fatal(error.to_string()))?;
+        self.gate.authorize(Origin::Command(command), vec![effect]).await?;
+        let server = self
+            .servers
+            .add(ServerEntry { name: name.to_owned(), reach })
+            .ok_or_else(|| invalid(format!("`{name}` cannot be the name of one more server")))?;
+        server.settle().await;
+        Ok(self.told(name))
+    }
+
+    async fn remove(&self, name: &str) -> Result<String, ToolError> {
+        self.find(name)?;
+        self.servers.remove(name).await;
+        Ok(format!("`{name}` is removed from this session."))
+    }
+
+    async fn restart(&self, name: &str) -> Result<String, ToolError> {
+        self.find(name)?.restart().await;
+        Ok(self.told(name))
+    }
+
+    fn find(&self, name: &str) -> Result<Arc<Server>, ToolError> {
+        self.servers.get(name).ok_or_else(|| {
+            let states = self.servers.states();
+            let near = near(name, states.iter().map(|state| state.name.as_str()));
+            let hint = near.first().map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            ToolError::to_model("not-found", format!("there is no MCP server `{name}`{hint}"))
+        })
+    }
+
+    fn told(&self, name: &str) -> String {
+        let states = self.servers.states();
+        let state = states.iter().find(|state| state.name == name);
+        state.map_or_else(|| format!("`{name}` is gone."), |state| line(state, self.servers.get(name).as_deref()))
+    }
+}
+
+impl Command for McpCommand {
+    fn info(&self) -> &CommandInfo {
+        &self.info
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: &'a str,
+        _cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<CommandReply, ToolError>> {
+        Box::pin(async move { self.answer(arguments).await.map(CommandReply::Text) })
+    }
+}
+
+fn line(state: &ServerState, server: Option<&Server>) -> String {
+    let ServerState { name, status, tools, problem } = state;
+    let place = server.map(|server| server.place.as_str()).filter(|place| !place.is_empty());
+    let place = place.map_or(String::new(), |place| format!(" ({place})"));
+    let tools = match tools {
+        0 => String::new(),
+        1 => ", 1 tool".to_owned(),
+        tools => format!(", {tools} tools"),
+    };
+    let problem = problem.as_ref().map_or(String::new(), |problem| format!(": {problem}"));
+    format!("`{name}`{place} – {}{tools}{problem}", status.as_str())
+}
+
+/// How to reach what was typed, and what that does.
+fn reach(place: &[&str]) -> Result<(Reach, Effect), ToolError> {
+    let (first, rest) = place.split_first().ok_or_else(|| invalid("no command was typed"))?;
+    if !first.contains("://") {
+        let arguments: Vec<String> = rest.iter().map(|&word| word.to_owned()).collect();
+        let line = CommandLine { program: (*first).to_owned(), arguments: arguments.clone() };
+        let program = Reach::Program { program: (*first).to_owned(), arguments, environment: BTreeMap::new() };
+        return Ok((program, Effect::Run(line)));
+    }
+    if !rest.is_empty() {
+        return Err(invalid("nothing may follow the address; headers belong into the configuration"));
+    }
+    let uri = first.parse::<Uri>().map_err(|_| invalid(format!("`{first}` is no address")))?;
+    let (Some(scheme @ ("http" | "https")), Some(host)) = (uri.scheme_str(), uri.host()) else {
+        return Err(invalid(format!("`{first}` does not begin with `http://` or `https://`")));
+    };
+    let request = NetRequest {
+        scheme: scheme.to_owned(),
+        host: host.to_ascii_lowercase(),
+        port: uri.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 }),
+        path: uri.path().to_owned(),
+    };
+    Ok((Reach::Http { url: (*first).to_owned(), headers: BTreeMap::new() }, Effect::Fetch(request)))
+}
+
+fn invalid(message: impl Into<String>) -> ToolError {
+    ToolError::to_model("invalid-args", message)
+}

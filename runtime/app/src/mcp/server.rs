@@ -1,0 +1,350 @@
+//! One server of a session, kept connected: it is connected, looked after, and connected again when it is lost.
+//!
+//! A task of its own does all of that; a server that is dead or hangs holds nobody up but those who call its tools, and
+//! them for as long as they are patient.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use acp_runtime_agent::capability::ServerName;
+use acp_runtime_agent::event::EventSink;
+use acp_runtime_agent::server::{Reach, ServerEntry, ServerState, ServerStatus};
+use acp_runtime_agent::tool::Tool;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::board::Board;
+use super::connection::{Connection, Connector, Link, News, Refusal};
+use super::offer::offered;
+use super::settings::Patience;
+use super::tool::ServerTool;
+
+/// The pauses before a lost server is connected again; after the last one it is given up.
+const PAUSES: [Duration; 5] = [
+    Duration::from_millis(200),
+    Duration::from_secs(1),
+    Duration::from_secs(5),
+    Duration::from_secs(15),
+    Duration::from_secs(60),
+];
+/// A pause that callers wait out.
+const SOON: Duration = Duration::from_secs(1);
+/// How long a connection that does not work may take to say why.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long a connection must have held for the pauses to begin anew.
+const STEADY: Duration = Duration::from_secs(60);
+
+/// What is asked for: a server, and how patient to be with it.
+pub(super) struct Wanted {
+    pub(super) entry: ServerEntry,
+    pub(super) patience: Patience,
+}
+
+/// What all servers of a session share.
+pub(super) struct Session {
+    pub(super) connector: Box<dyn Connector>,
+    pub(super) board: Board,
+    pub(super) events: Arc<dyn EventSink>,
+}
+
+/// How a server can be asked at the moment.
+#[derive(Clone)]
+pub(super) enum Stage {
+    /// Not yet; for the first time since it was wanted.
+    Beginning,
+    /// Not now, but soon.
+    Returning,
+    /// Yes.
+    Connected(Arc<Link>),
+    /// No; why.
+    Down(Arc<str>),
+}
+
+/// A way to a server for those who call its tools; cheap to clone.
+#[derive(Clone)]
+pub(super) struct Line {
+    stage: watch::Receiver<Stage>,
+    patience: Patience,
+}
+
+/// A server of a session. Dropped, it ends in the background.
+pub(super) struct Server {
+    /// For settings and tools.
+    pub(super) name: ServerName,
+    /// As it was named.
+    pub(super) title: String,
+    /// In a few words.
+    pub(super) place: String,
+    line: Line,
+    tools: Arc<Mutex<Vec<Arc<dyn Tool>>>>,
+    orders: mpsc::UnboundedSender<Order>,
+    keeper: Mutex<Option<JoinHandle<()>>>,
+}
+
+enum Order {
+    /// Connect anew.
+    Restart(oneshot::Sender<()>),
+    /// End.
+    Close,
+}
+
+impl Server {
+    /// Begins to connect.
+    pub(super) fn begin(name: ServerName, wanted: Wanted, session: Arc<Session>) -> Self {
+        let Wanted { entry: ServerEntry { name: title, reach }, patience } = wanted;
+        let (stage, seen) = watch::channel(Stage::Beginning);
+        let (orders, received) = mpsc::unbounded_channel();
+        let line = Line { stage: seen, patience };
+        let tools = Arc::default();
+        let place = place(&reach);
+        let keeper = Keeper {
+            name: name.clone(),
+            title: title.clone(),
+            reach,
+            session,
+            stage,
+            line: line.clone(),
+            tools: Arc::clone(&tools),
+        };
+        keeper.show(ServerStatus::Connecting, None);
+        let keeper = Mutex::new(Some(tokio::spawn(keeper.keep(received))));
+        Self { name, title, place, line, tools, orders, keeper }
+    }
+
+    /// Waits until it is clear whether it can be connected.
+    pub(super) async fn settle(&self) {
+        let mut stage = self.line.stage.clone();
+        // One that is gone is settled.
+        let _ = stage.wait_for(|stage| !matches!(stage, Stage::Beginning)).await;
+    }
+
+    /// Its tools now.
+    pub(super) fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends the connection and makes a new one; returns when it is clear what became of it.
+    pub(super) async fn restart(&self) {
+        let (begun, restarted) = oneshot::channel();
+        if self.orders.send(Order::Restart(begun)).is_ok() && restarted.await.is_ok() {
+            self.settle().await;
+        }
+    }
+
+    /// Ends it; nothing of it runs when this returns.
+    pub(super) async fn close(&self) {
+        // One that is gone has ended.
+        let _ = self.orders.send(Order::Close);
+        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(keeper) = keeper {
+            // A panic in there has ended it as well.
+            let _ = keeper.await;
+        }
+    }
+}
+
+impl Line {
+    /// The connection, once there is one. While it comes about, this waits.
+    pub(super) async fn link(&self) -> Result<Arc<Link>, Arc<str>> {
+        let gone = || Arc::from("it was removed");
+        let mut stage = self.stage.clone();
+        let found = stage.wait_for(|stage| !matches!(stage, Stage::Beginning | Stage::Returning)).await;
+        match found.map(|stage| stage.clone()) {
+            Ok(Stage::Connected(link)) => Ok(link),
+            Ok(Stage::Down(problem)) => Err(problem),
+            Ok(Stage::Beginning | Stage::Returning) | Err(_) => Err(gone()),
+        }
+    }
+
+    pub(super) fn patience(&self) -> Patience {
+        self.patience
+    }
+}
+
+fn place(reach: &Reach) -> String {
+    match reach {
+        Reach::Program { program, .. } => format!("the program `{program}`"),
+        Reach::Http { .. } => "over HTTP".to_owned(),
+        Reach::Unusable { .. } => String::new(),
+    }
+}
+
+/// The task that keeps a server connected.
+struct Keeper {
+    name: ServerName,
+    title: String,
+    reach: Reach,
+    session: Arc<Session>,
+    stage: watch::Sender<Stage>,
+    line: Line,
+    tools: Arc<Mutex<Vec<Arc<dyn Tool>>>>,
+}
+
+/// What happens next.
+enum Turn {
+    /// Nobody wants the server any more.
+    Close,
+    /// It is connected anew, as if for the first time.
+    Restart,
+    /// It is tried again.
+    Again,
+}
+
+/// How a connection ended.
+enum End {
+    /// It was lost; why.
+    Lost(String),
+    /// It was given up.
+    Turn(Turn),
+}
+
+impl Keeper {
+    async fn keep(self, mut orders: mpsc::UnboundedReceiver<Order>) {
+        let mut losses = 0;
+        loop {
+            let attempt = self.session.connector.connect(&self.name, &self.reach, self.line.patience);
+            let turn = tokio::select! {
+                connected = attempt => self.hold(connected, &mut losses, &mut orders).await,
+                order = orders.recv() => self.taken(order),
+            };
+            match turn {
+                Turn::Close => break,
+                Turn::Restart => losses = 0,
+                Turn::Again => {}
+            }
+            self.show(ServerStatus::Connecting, None);
+        }
+    }
+
+    /// Holds a connection for as long as that goes, and then waits until another attempt makes sense.
+    async fn hold(
+        &self,
+        connected: Result<(Connection, Vec<rmcp::model::Tool>), Refusal>,
+        losses: &mut usize,
+        orders: &mut mpsc::UnboundedReceiver<Order>,
+    ) -> Turn {
+        let refusal = match connected {
+            Ok((connection, tools)) => {
+                let since = Instant::now();
+                self.offer(tools);
+                self.stage.send_replace(Stage::Connected(connection.link.clone()));
+                let end = self.tend(connection, orders).await;
+                if since.elapsed() >= STEADY {
+                    *losses = 0;
+                }
+                match end {
+                    End::Turn(turn) => return turn,
+                    End::Lost(problem) => Refusal::passing(problem),
+                }
+            }
+            Err(refusal) => refusal,
+        };
+        self.pause(refusal, losses, orders).await
+    }
+
+    fn offer(&self, tools: Vec<rmcp::model::Tool>) {
+        let (offered, problems) = offered(&self.name, tools);
+        for problem in &problems {
+            self.session.board.warn(&self.title, ServerStatus::Connected, problem, "its author can correct that");
+        }
+        let tool = |offered| -> Arc<dyn Tool> {
+            Arc::new(ServerTool::new(self.name.clone(), offered, self.line.clone(), self.session.events.clone()))
+        };
+        let tools: Vec<_> = offered.into_iter().map(tool).collect();
+        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = tools;
+        self.show(ServerStatus::Connected, (!problems.is_empty()).then(|| problems.join("; ")));
+    }
+
+    /// Looks after a connection to its end.
+    async fn tend(&self, mut connection: Connection, orders: &mut mpsc::UnboundedReceiver<Order>) -> End {
+        let link = connection.link.clone();
+        let end = loop {
+            let asked = async {
+                match connection.news().await {
+                    News::Ended(problem) => Err(problem),
+                    News::Tools => Ok(connection.tools(self.line.patience).await),
+                }
+            };
+            tokio::select! {
+                news = asked => match news {
+                    Ok(Ok(tools)) => self.offer(tools),
+                    Ok(Err(problem)) => tracing::warn!(target: "mcp", server = %self.name, "{problem}"),
+                    Err(problem) => break End::Lost(problem),
+                },
+                () = link.doubt.notified() => {
+                    // A program that has just ended says so itself.
+                    let last = tokio::time::timeout(LAST_WORDS, connection.news()).await;
+                    break End::Lost(match last {
+                        Ok(News::Ended(problem)) => problem,
+                        Ok(News::Tools) | Err(_) => "the connection does not work any more".to_owned(),
+                    });
+                }
+                order = orders.recv() => break End::Turn(self.taken(order)),
+            }
+        };
+        // Nobody else calls on it meanwhile.
+        self.stage.send_if_modified(|stage| {
+            let held = matches!(stage, Stage::Connected(_));
+            if held {
+                *stage = Stage::Returning;
+            }
+            held
+        });
+        connection.close().await;
+        end
+    }
+
+    /// Tells what is wrong, and waits until another attempt makes sense.
+    async fn pause(&self, refusal: Refusal, losses: &mut usize, orders: &mut mpsc::UnboundedReceiver<Order>) -> Turn {
+        let pause = PAUSES.get(*losses).copied().filter(|_| !refusal.lasting);
+        let first = *losses == 0;
+        *losses += 1;
+        if pause.is_none() {
+            self.tools.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+        self.down(refusal, first, pause);
+        let Some(pause) = pause else { return self.taken(orders.recv().await) };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {
+                self.stage.send_replace(Stage::Returning);
+                Turn::Again
+            }
+            order = orders.recv() => self.taken(order),
+        }
+    }
+
+    fn down(&self, refusal: Refusal, first: bool, pause: Option<Duration>) {
+        let Refusal { problem, hint, lasting: _ } = refusal;
+        let status = match &self.reach {
+            Reach::Unusable { .. } => ServerStatus::Off,
+            Reach::Program { .. } | Reach::Http { .. } => ServerStatus::Failed,
+        };
+        self.show(status, Some(problem.clone()));
+        if first {
+            self.session.board.warn(&self.title, status, &problem, &hint);
+        } else {
+            tracing::warn!(target: "mcp", server = %self.name, "{problem}");
+        }
+        // Those who call wait for what is back at once.
+        let soon = pause.is_some_and(|pause| pause <= SOON);
+        self.stage.send_replace(if soon { Stage::Returning } else { Stage::Down(problem.into()) });
+    }
+
+    fn taken(&self, order: Option<Order>) -> Turn {
+        match order {
+            None | Some(Order::Close) => Turn::Close,
+            Some(Order::Restart(begun)) => {
+                self.stage.send_replace(Stage::Beginning);
+                // Whoever wanted it may not wait.
+                let _ = begun.send(());
+                Turn::Restart
+            }
+        }
+    }
+
+    fn show(&self, status: ServerStatus, problem: Option<String>) {
+        let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner).len();
+        self.session.board.put(ServerState { name: self.title.clone(), status, tools, problem });
+    }
+}

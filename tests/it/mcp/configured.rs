@@ -1,0 +1,111 @@
+//! Servers of our own configuration: the user's file, a file on the command line, and never the project's.
+
+use acp_runtime_tests::Runtime;
+use serde_json::json;
+
+use super::{DOUBLE, open, server, until_state};
+
+fn configured(more: &str) -> Runtime {
+    Runtime::new().config(&format!("mode = \"auto\"\n[mcp.double]\ncommand = \"{DOUBLE}\"\n{more}"))
+}
+
+#[tokio::test]
+async fn every_session_has_the_configured_servers() {
+    let runtime =
+        configured("env = { GIVEN = \"${TOKEN}\" }\n[mcp.off]\ncommand = \"x\"\nenabled = false\n").env("TOKEN", "t");
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let state = until_state(&editor, &session, "double", "connected").await;
+    assert_eq!(state["tools"], 13);
+    let names = editor.prompt(&session, "/call mcp__double__environment").await.call().text();
+    assert!(names.starts_with("GIVEN "), "{names}");
+    assert!(!editor.prompt(&session, "/mcp").await.text().contains("off"));
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a_variable_that_is_not_set_keeps_one_server_away() {
+    let runtime = configured("env = { GIVEN = \"${TOKEN}\" }\n");
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let state = until_state(&editor, &session, "double", "off").await;
+    assert_eq!(state["problem"], "the variable `TOKEN` is not set");
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn the_clients_server_goes_before_one_of_the_same_name() {
+    let runtime = configured("args = [\"grown\"]\n");
+    let editor = runtime.editor().await;
+    let session = open(&editor, &runtime, json!([server("double", &[])])).await;
+    assert_eq!(until_state(&editor, &session, "double", "connected").await["tools"], 13);
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a_file_names_servers_for_every_session() {
+    let file =
+        json!({ "mcpServers": { "my double": { "command": DOUBLE, "args": ["grown"], "autoApprove": ["echo"] } } });
+    let runtime = Runtime::new().file("servers.json", &file.to_string());
+    let echo = "/call mcp__my_double__grown {\"a\": 1}";
+    let allowed = runtime.run(&["run", "--mcp", "servers.json", "--allow", "server", echo]);
+    assert_eq!((allowed.code, allowed.stdout.trim()), (Some(0), "{\"a\":1}"), "{}", allowed.stderr);
+    let refused = runtime.run(&["run", "--mcp", "servers.json", echo]);
+    assert!(refused.stderr.contains("there is nobody to ask"), "{}", refused.stderr);
+    assert_ne!(refused.code, Some(0));
+    runtime.assert_no_process_left();
+}
+
+/// `run` has one prompt only, so it waits for its servers.
+#[tokio::test]
+async fn run_waits_for_its_servers() {
+    let scenario = r#"
+        quiet = true
+        [[reply]]
+        steps = [{ call = { tool = "mcp__double__echo", arguments = {} } }]
+        [[reply]]
+        when = "tool-succeeded"
+        steps = [{ text = "It was there." }]
+    "#;
+    let runtime = Runtime::scripted(scenario).config(&format!("[mcp.double]\ncommand = \"{DOUBLE}\"\n"));
+    let finished = runtime.run(&["run", "--allow", "server:double echo", "Go"]);
+    assert_eq!((finished.code, finished.stdout.trim()), (Some(0), "It was there."), "{}", finished.stderr);
+}
+
+#[test]
+fn a_file_that_cannot_be_understood_is_an_error() {
+    let runtime = Runtime::new()
+        .file("empty.json", "{}")
+        .file("bad.json", r#"{"mcpServers": {"a": {"command": "x", "url": "y"}}}"#);
+    for (file, error) in [
+        ("gone.json", "error: `gone.json` does not exist\nhint: check the path, or leave the option out\n"),
+        ("empty.json", "error: `empty.json` names no MCP servers: it has no object `mcpServers`\nhint: "),
+        (
+            "bad.json",
+            "error: `bad.json` names no MCP servers: the server `a`: a server has a `command` or a `url`, and not both\n",
+        ),
+    ] {
+        let finished = runtime.run(&["run", "--mcp", file, "x"]);
+        assert_eq!(finished.code, Some(2), "{file}");
+        assert!(finished.stderr.starts_with(error), "{file}: {}", finished.stderr);
+    }
+}
+
+#[tokio::test]
+async fn a_project_names_no_servers() {
+    let runtime = Runtime::new().file(".acp-runtime/config.toml", "[mcp.evil]\ncommand = \"x\"\n");
+    let editor = runtime.editor().await;
+    let error = editor.request("session/new", json!({ "cwd": runtime.project(), "mcpServers": [] })).await.unwrap_err();
+    assert!(error.message.contains("mcp") || error.data.to_string().contains("mcp"), "{error:?}");
+    editor.close().await;
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let runtime = configured(
+        "env = { KEY = \"s3cret\" }\n[mcp.far]\nurl = \"https://h/?k=s3cret\"\nheaders = { A = \"s3cret\" }\n",
+    );
+    let shown = runtime.run(&["config", "show"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert!(!shown.stdout.contains("s3cret") && shown.stdout.contains("[mcp.far"), "{}", shown.stdout);
+}
