@@ -34,5 +34,7 @@ mod session_forks;
 mod session_history;
 mod session_replay;
 mod session_setup;
+mod slow_soak;
+mod unload;
 mod updates;
 mod wit;

@@ -67,7 +67,7 @@ pub struct SessionRequest {
 }
 
 /// Why a session could not be opened.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum OpenError {
     /// No session of that id is kept.
     #[error("unknown session `{0}`")]
@@ -110,10 +110,12 @@ pub trait SessionFactory: Send + Sync {
     /// Whether a session could be opened like that now, without opening one.
     fn check(&self, setup: &SessionSetup) -> Result<(), OpenError>;
     /// A kept session, with all its events for the client. What was kept of it changes only if it could be opened.
+    /// `choices` are those that were made in it while it was open in this process; none begins with the configured ones.
     fn load(
         &self,
         id: SessionId,
         request: SessionRequest,
+        choices: Option<Choices>,
     ) -> BoxFuture<'_, Result<(SessionHandle, KeptSession), OpenError>>;
     /// A new session that goes on from a kept one.
     fn fork(&self, fork: Fork, request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>>;

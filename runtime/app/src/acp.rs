@@ -46,6 +46,8 @@ pub struct Options {
     pub patience: Patience,
     /// Whether the person's own messages are told to the client while they are answered. In a replay they always are.
     pub echo: bool,
+    /// How long an open session may be without use until it is unloaded; none to hold it in memory for ever.
+    pub unload_after: Option<Duration>,
 }
 
 /// What a client is served with.
@@ -76,6 +78,7 @@ pub async fn serve(
                     let _ = tokio::time::timeout(FINISH, state.in_flight.idle()).await;
                 }
                 () = shutdown => {}
+                never = state.clone().unload_idle(connection.clone()) => match never {},
             }
             let ended = async {
                 state.sessions.close_all().await;

@@ -136,6 +136,7 @@ impl Runtime {
             program: std::env::current_exe().ok(),
             patience: acp::Patience { person: self.settings.permission.timeout.duration(), client: CLIENT_PATIENCE },
             echo: self.settings.prompt.echo,
+            unload_after: self.settings.session.unload_after.duration(),
         };
         let background = self.clone();
         tokio::spawn(async move {
@@ -174,7 +175,7 @@ impl Runtime {
     }
 
     /// What a session is made of that goes on from `history`. `choices` are those of the session that it is forked
-    /// from.
+    /// from, or its own, when it was open before.
     fn open(
         &self,
         id: SessionId,
@@ -301,6 +302,7 @@ impl SessionFactory for Runtime {
         &self,
         id: SessionId,
         mut request: SessionRequest,
+        choices: Option<Choices>,
     ) -> BoxFuture<'_, Result<(SessionHandle, KeptSession), OpenError>> {
         async move {
             let claim = self.store.claim(&id).await?;
@@ -310,7 +312,7 @@ impl SessionFactory for Runtime {
             repair.iter().for_each(|event| history.apply(event));
             keep_instructions(&mut request.setup, &record.setup);
             let setup = request.setup.clone();
-            let opened = self.open(id.clone(), request, history, None)?;
+            let opened = self.open(id.clone(), request, history, choices)?;
             if !repair.is_empty() {
                 self.store.append(&id, repair.clone().into()).await?;
                 events.extend(repair);

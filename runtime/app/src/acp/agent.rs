@@ -5,12 +5,13 @@
 
 mod in_flight;
 mod lifecycle;
+mod unload;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use acp_runtime_agent::policy::Mode;
-use acp_runtime_agent::session::SessionFactory;
+use acp_runtime_agent::session::{OpenError, SessionFactory};
 use acp_runtime_agent::transcript::{SessionId, StopReason};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema;
@@ -76,7 +77,7 @@ impl HandleDispatchFrom<Client> for Desk {
     ) -> Result<Handled<Dispatch>, Error> {
         match message {
             Dispatch::Request(request, responder) => self.0.clone().request(request, responder, connection)?,
-            Dispatch::Notification(notification) => self.0.clone().notification(notification),
+            Dispatch::Notification(notification) => self.0.clone().notification(notification, connection),
             // The connection routes it to whoever asked.
             message @ Dispatch::Response(..) => return Ok(Handled::No { message, retry: false }),
         }
@@ -117,9 +118,12 @@ impl State {
             Ok(pending) => pending,
             Err(responder) => return responder.respond_with_error(RequestError::TakenId.into()),
         };
-        let state = self.clone();
-        let work = Box::new(move || state.work_on(pending, &method, params, connection));
-        self.sessions.when_open(session.as_ref(), work);
+        let (state, client) = (self.clone(), connection.clone());
+        let work = move |opened: Result<(), OpenError>| match opened {
+            Ok(()) => state.work_on(pending, &method, params, client),
+            Err(error) => pending.respond(Err(error.into())),
+        };
+        self.when_open(session.as_ref(), Box::new(work), connection);
         Ok(())
     }
 
@@ -185,7 +189,7 @@ impl State {
         }
     }
 
-    fn notification(self: Arc<Self>, notification: UntypedMessage) {
+    fn notification(self: Arc<Self>, notification: UntypedMessage, connection: ConnectionTo<Client>) {
         let (method, params) = notification.into_parts();
         if method != "session/cancel" {
             tracing::debug!(method, "ignored a notification");
@@ -193,7 +197,7 @@ impl State {
         }
         let session = session_of(&params);
         let state = self.clone();
-        let cancel = move || match read::<schema::CancelNotification>(params) {
+        let cancel = move |_| match read::<schema::CancelNotification>(params) {
             Ok(cancel) => {
                 if let Ok(session) = state.session(&cancel.session_id) {
                     session.handle.cancel();
@@ -201,7 +205,7 @@ impl State {
             }
             Err(error) => tracing::warn!(%error, "ignored a `session/cancel`"),
         };
-        self.sessions.when_open(session.as_ref(), Box::new(cancel));
+        self.when_open(session.as_ref(), Box::new(cancel), connection);
     }
 
     /// The version is a number, but some clients send a text; each gets the only version that there is.
@@ -284,6 +288,7 @@ impl State {
                     }
                 }
             };
+            session.touch();
             match stop {
                 Ok(stop) => Ok(json(schema::PromptResponse::new(wire::stop_reason(stop)))),
                 Err(error) => Err(RequestError::Prompt { session: session.handle.id().clone(), error }),
@@ -310,9 +315,11 @@ impl State {
             // Whoever asked may have cancelled at the last moment.
             let _ = reply.send(answer);
         }));
-        Ok(Answer::Later(Box::pin(
-            async move { answer.await.unwrap_or_else(|_| Err(RequestError::UnknownSession(id))) },
-        )))
+        Ok(Answer::Later(Box::pin(async move {
+            let answer = answer.await.unwrap_or_else(|_| Err(RequestError::UnknownSession(id)));
+            session.touch();
+            answer
+        })))
     }
 
     fn session(&self, id: &schema::SessionId) -> Result<Arc<LiveSession>, RequestError> {

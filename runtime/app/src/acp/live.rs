@@ -7,13 +7,13 @@ mod open;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use acp_runtime_agent::capability::Roots;
 use acp_runtime_agent::elicit::Elicitor;
 use acp_runtime_agent::event::{Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::Approver;
-use acp_runtime_agent::session::{Audience, Face, SessionHandle};
+use acp_runtime_agent::session::{Audience, Face, SessionHandle, SessionRequest};
 use acp_runtime_agent::store::KeptSession;
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::workspace::Workspace;
@@ -28,7 +28,7 @@ use super::offers::{Offer, Offers};
 use super::{Options, panels, wire};
 use crate::transport::Flow;
 
-pub(super) use open::{Door, LiveSessions};
+pub(super) use open::{Door, LiveSessions, Unloaded, Work};
 
 /// Whether the client may see a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,20 +191,33 @@ impl Stage {
 /// A session that the client has open.
 pub(super) struct LiveSession {
     pub(super) handle: SessionHandle,
+    /// How it was opened, and can be opened again.
+    pub(super) request: SessionRequest,
     face: Arc<EditorFace>,
     panels: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
+    used: Mutex<Instant>,
 }
 
 impl LiveSession {
-    /// Takes over a session that was opened with `face`. The client sees nothing of it yet.
-    pub(super) fn new(handle: SessionHandle, face: Arc<EditorFace>) -> Self {
+    /// Takes over a session that was opened with `face` by `request`. The client sees nothing of it yet.
+    pub(super) fn new(handle: SessionHandle, face: Arc<EditorFace>, request: SessionRequest) -> Self {
         let (panels, mut requests) = mpsc::unbounded_channel::<BoxFuture<'static, ()>>();
         tokio::spawn(async move {
             while let Some(request) = requests.recv().await {
                 request.await;
             }
         });
-        Self { handle, face, panels }
+        Self { handle, request, face, panels, used: Mutex::new(Instant::now()) }
+    }
+
+    /// The client has just used it.
+    pub(super) fn touch(&self) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// For how long the client has not used it.
+    fn unused(&self) -> Duration {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
     /// Tells the client all that was, as `session/load` does before its answer.
@@ -218,6 +231,12 @@ impl LiveSession {
 
     /// The request that opened it is answered: from now on the client sees what happens, first of all the commands.
     pub(super) fn begin(&self) {
+        self.go_on();
+        self.handle.announce_commands();
+    }
+
+    /// The client knows it already: from now on it sees again what happens.
+    pub(super) fn go_on(&self) {
         lock(&self.face.narrator).recall(self.handle.keeps_plan(), self.handle.spending());
         self.face.curtain.send_if_modified(|curtain| {
             let down = *curtain == Curtain::Down;
@@ -226,7 +245,6 @@ impl LiveSession {
             }
             down
         });
-        self.handle.announce_commands();
     }
 
     /// Answers panel requests one after another, in the order of calls.

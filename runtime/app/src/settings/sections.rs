@@ -29,6 +29,8 @@ pub struct Settings {
     /// The mode of new sessions.
     #[schemars(schema_with = "modes")]
     pub mode: Mode,
+    /// How sessions are held.
+    pub session: SessionSettings,
     /// How prompts are taken.
     pub prompt: PromptSettings,
     /// How permission is given.
@@ -50,6 +52,21 @@ pub struct Settings {
     /// Whether the command line or the environment has set the mode, so that no project changes it.
     #[serde(skip)]
     pub(super) mode_is_fixed: bool,
+}
+
+/// `[session]`
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SessionSettings {
+    /// Seconds without use after which an open session is no longer held in memory; it is there again when it is needed.
+    /// 0 holds it as long as it is open.
+    pub unload_after: Timeout,
+}
+
+impl Default for SessionSettings {
+    fn default() -> Self {
+        Self { unload_after: Timeout(1800.0) }
+    }
 }
 
 /// `[prompt]`

@@ -34,8 +34,9 @@ impl State {
         let face = self.face(offers, connection);
         let work = Box::pin(async move {
             self.login.check()?;
-            let handle = self.factory.create(SessionRequest { setup, servers, face: face.clone() }).await?;
-            Ok((new_answer(&handle, offers), Arc::new(LiveSession::new(handle, face))))
+            let request = SessionRequest { setup, servers, face: face.clone() };
+            let handle = self.factory.create(request.clone()).await?;
+            Ok((new_answer(&handle, offers), Arc::new(LiveSession::new(handle, face, request))))
         });
         Ok(Answer::Opening(work, None))
     }
@@ -56,8 +57,9 @@ impl State {
         let held = door.clone();
         let work = Box::pin(async move {
             self.end_for_another(before, held, &setup).await?;
-            let (handle, kept) = self.factory.load(id, SessionRequest { setup, servers, face: face.clone() }).await?;
-            let session = Arc::new(LiveSession::new(handle, face));
+            let request = SessionRequest { setup, servers, face: face.clone() };
+            let (handle, kept) = self.factory.load(id, request.clone(), None).await?;
+            let session = Arc::new(LiveSession::new(handle, face, request));
             session.replay(kept).await;
             let (modes, options) = choices(&session.handle, offers);
             let answer = schema::LoadSessionResponse::new().modes(modes).config_options(options);
@@ -82,10 +84,11 @@ impl State {
         let held = door.clone();
         let work = Box::pin(async move {
             self.end_for_another(before, held, &setup).await?;
-            let (handle, _) = self.factory.load(id, SessionRequest { setup, servers, face: face.clone() }).await?;
+            let request = SessionRequest { setup, servers, face: face.clone() };
+            let (handle, _) = self.factory.load(id, request.clone(), None).await?;
             let (modes, options) = choices(&handle, offers);
             let answer = schema::ResumeSessionResponse::new().modes(modes).config_options(options);
-            Ok((json(answer), Arc::new(LiveSession::new(handle, face))))
+            Ok((json(answer), Arc::new(LiveSession::new(handle, face, request))))
         });
         Ok(Answer::Opening(work, Some(door)))
     }
@@ -107,8 +110,9 @@ impl State {
         let face = self.face(offers, connection);
         let work = Box::pin(async move {
             self.login.check()?;
-            let handle = self.factory.fork(fork, SessionRequest { setup, servers, face: face.clone() }).await?;
-            Ok((new_answer(&handle, offers), Arc::new(LiveSession::new(handle, face))))
+            let request = SessionRequest { setup, servers, face: face.clone() };
+            let handle = self.factory.fork(fork, request.clone()).await?;
+            Ok((new_answer(&handle, offers), Arc::new(LiveSession::new(handle, face, request))))
         });
         Ok(Answer::Opening(work, None))
     }
@@ -168,7 +172,7 @@ impl State {
         Ok(())
     }
 
-    fn face(&self, offers: Offers, connection: ConnectionTo<Client>) -> Arc<EditorFace> {
+    pub(super) fn face(&self, offers: Offers, connection: ConnectionTo<Client>) -> Arc<EditorFace> {
         let (draws_panels, flow) = (self.draws_panels.clone(), self.flow.clone());
         Arc::new(EditorFace::new(connection, offers, draws_panels, flow, &self.options))
     }

@@ -1,17 +1,22 @@
 //! Which sessions the client has open, and what waits for one that is just being opened or ended.
 //!
 //! A client may write a `session/load` and a `session/prompt` at once: the prompt waits for the load, in order with all
-//! else that is about the session. Tested in `tests.rs`.
+//! else that is about the session. A session that was unloaded is open as well; the first that is asked of it waits
+//! until it is there again. Tested in `tests.rs`.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use acp_runtime_agent::options::Choices;
+use acp_runtime_agent::session::{OpenError, SessionRequest};
+use acp_runtime_agent::store::Claim;
 use acp_runtime_agent::transcript::SessionId;
 
 use super::LiveSession;
 
-/// What is to be done about a session, as soon as it is open.
-type Work = Box<dyn FnOnce() + Send>;
+/// What is to be done about a session, as soon as it is open. The error says why one that was unloaded is not.
+pub(in crate::acp) type Work = Box<dyn FnOnce(Result<(), OpenError>) + Send>;
 
 /// All sessions that the client has open; cheap to clone.
 #[derive(Default, Clone)]
@@ -20,7 +25,8 @@ pub(in crate::acp) struct LiveSessions(Arc<Mutex<Known>>);
 #[derive(Default)]
 struct Known {
     open: HashMap<SessionId, Arc<LiveSession>>,
-    /// Each session that is just being opened.
+    unloaded: HashMap<SessionId, Unloaded>,
+    /// Each session that is just being opened or ended.
     opening: HashMap<SessionId, Queue>,
     doors: u64,
 }
@@ -32,26 +38,61 @@ struct Queue {
     work: VecDeque<Work>,
 }
 
+/// An open session that is only on disk.
+pub(in crate::acp) struct Unloaded {
+    /// How it was opened.
+    pub(in crate::acp) request: SessionRequest,
+    /// What was chosen in it.
+    pub(in crate::acp) choices: Choices,
+    /// It stays this process's.
+    pub(in crate::acp) claim: Claim,
+}
+
 impl LiveSessions {
-    /// Does `work` at once, or in its order when the session that it is about has been opened.
-    pub(in crate::acp) fn when_open(&self, session: Option<&SessionId>, work: Work) {
+    /// Does `work` at once, or in its order when the session that it is about has been opened. Gives out the session if
+    /// it is unloaded: then it is to be opened, and the work is done when the door is dropped.
+    pub(in crate::acp) fn when_open(&self, session: Option<&SessionId>, work: Work) -> Option<(Arc<Door>, Unloaded)> {
         let mut known = self.lock();
-        if let Some(queue) = session.and_then(|session| known.opening.get_mut(session)) {
-            queue.work.push_back(work);
-            return;
+        if let Some(session) = session {
+            if let Some(queue) = known.opening.get_mut(session) {
+                queue.work.push_back(work);
+                return None;
+            }
+            if let Some(unloaded) = known.unloaded.remove(session) {
+                let door = self.door(&mut known, session);
+                known.opening.entry(session.clone()).or_default().work.push_back(work);
+                return Some((door, unloaded));
+            }
         }
         drop(known);
-        work();
+        work(Ok(()));
+        None
     }
 
     /// Begins to open a session, or to end it: what is to be done about it waits until the door is dropped. Gives out
     /// the session that was open under the id.
     pub(in crate::acp) fn reopen(&self, id: &SessionId) -> (Arc<Door>, Option<Arc<LiveSession>>) {
         let mut known = self.lock();
-        known.doors += 1;
-        let number = known.doors;
-        known.opening.entry(id.clone()).or_default().door = number;
-        (Arc::new(Door { sessions: self.clone(), id: id.clone(), number }), known.open.remove(id))
+        (self.door(&mut known, id), known.open.remove(id))
+    }
+
+    /// Begins to unload the sessions that nobody uses and nobody has used for so long.
+    pub(in crate::acp) fn take_unused(&self, since: Duration) -> Vec<(Arc<Door>, Arc<LiveSession>)> {
+        let mut known = self.lock();
+        let unused = known.open.extract_if(|_, session| Arc::strong_count(session) == 1 && session.unused() >= since);
+        let unused: Vec<_> = unused.collect();
+        unused.into_iter().map(|(id, session)| (self.door(&mut known, &id), session)).collect()
+    }
+
+    /// Ends the unloading of the session of that door. Gives it back if something was asked of it meanwhile.
+    pub(in crate::acp) fn unloaded(&self, door: &Door, session: Unloaded) -> Option<Unloaded> {
+        let mut known = self.lock();
+        if known.opening.get(&door.id).is_some_and(|queue| !queue.work.is_empty()) {
+            return Some(session);
+        }
+        known.opening.remove(&door.id);
+        known.unloaded.insert(door.id.clone(), session);
+        None
     }
 
     /// Adds a session.
@@ -60,13 +101,25 @@ impl LiveSessions {
     }
 
     pub(in crate::acp) fn get(&self, id: &SessionId) -> Option<Arc<LiveSession>> {
-        self.lock().open.get(id).cloned()
+        let session = self.lock().open.get(id).cloned();
+        session.inspect(|session| session.touch())
     }
 
     /// Closes them all, and waits until that was shown and kept.
     pub(in crate::acp) async fn close_all(&self) {
-        let sessions: Vec<Arc<LiveSession>> = self.lock().open.drain().map(|(_, session)| session).collect();
+        let sessions: Vec<Arc<LiveSession>> = {
+            let mut known = self.lock();
+            known.unloaded.clear();
+            known.open.drain().map(|(_, session)| session).collect()
+        };
         futures::future::join_all(sessions.iter().map(|session| session.close())).await;
+    }
+
+    fn door(&self, known: &mut Known, id: &SessionId) -> Arc<Door> {
+        known.doors += 1;
+        let number = known.doors;
+        known.opening.entry(id.clone()).or_default().door = number;
+        Arc::new(Door { sessions: self.clone(), id: id.clone(), number, failure: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
@@ -74,14 +127,26 @@ impl LiveSessions {
     }
 }
 
-/// A session is just being opened or ended. Dropped, what has waited for it is done, in order; what comes meanwhile after that.
+/// A session is just being opened or ended. Dropped, what has waited for it is done, in order; what comes meanwhile
+/// after that.
 pub(in crate::acp) struct Door {
     sessions: LiveSessions,
     id: SessionId,
     number: u64,
+    failure: Mutex<Option<OpenError>>,
 }
 
 impl Door {
+    /// The session that it is of.
+    pub(in crate::acp) fn session(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// The session cannot be had again: all that has waited for it is told why.
+    pub(in crate::acp) fn fail(&self, failure: OpenError) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+    }
+
     /// The next work; when there is none, nothing waits from then on. None as well when all waits at another door.
     fn next(&self) -> Option<Work> {
         let mut known = self.sessions.lock();
@@ -96,8 +161,9 @@ impl Door {
 
 impl Drop for Door {
     fn drop(&mut self) {
+        let failure = self.failure.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         while let Some(work) = self.next() {
-            work();
+            work(failure.clone().map_or(Ok(()), Err));
         }
     }
 }

@@ -55,6 +55,7 @@ impl Client {
             program: Some("/bin/acp-runtime".into()),
             patience,
             echo: false,
+            unload_after: None,
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async move {

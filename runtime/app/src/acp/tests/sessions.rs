@@ -544,6 +544,7 @@ impl SessionFactory for Factory {
         &self,
         id: SessionId,
         request: SessionRequest,
+        _choices: Option<Choices>,
     ) -> BoxFuture<'_, Result<(SessionHandle, KeptSession), OpenError>> {
         Box::pin(async move {
             let claim = self.journal.claim(&id).await?;

@@ -1,0 +1,80 @@
+//! Sessions that nobody uses are held on disk alone, and opened again when something is asked of them.
+//!
+//! The client has them open all the while: nothing is told of it, and what was chosen in a session holds. Tested over
+//! the real binary.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp_runtime_agent::session::SessionRequest;
+use acp_runtime_agent::transcript::SessionId;
+use agent_client_protocol::{Client, ConnectionTo};
+
+use super::State;
+use crate::acp::live::{Door, LiveSession, Unloaded, Work};
+
+impl State {
+    /// Does `work` as soon as the session that it is about is open.
+    pub(super) fn when_open(
+        self: &Arc<Self>,
+        session: Option<&SessionId>,
+        work: Work,
+        connection: ConnectionTo<Client>,
+    ) {
+        if let Some((door, unloaded)) = self.sessions.when_open(session, work) {
+            tokio::spawn(self.clone().open_again(door, unloaded, connection));
+        }
+    }
+
+    /// Unloads what is not used, for as long as the client is there.
+    pub(in crate::acp) async fn unload_idle(self: Arc<Self>, connection: ConnectionTo<Client>) -> Infallible {
+        let Some(after) = self.options.unload_after else { return std::future::pending().await };
+        let pause = (after / 4).clamp(Duration::from_millis(10), Duration::from_secs(60));
+        loop {
+            tokio::time::sleep(pause).await;
+            for (door, session) in self.sessions.take_unused(after) {
+                self.clone().unload(door, session, connection.clone()).await;
+            }
+        }
+    }
+
+    async fn unload(self: Arc<Self>, door: Arc<Door>, session: Arc<LiveSession>, connection: ConnectionTo<Client>) {
+        let claim = match self.factory.store().claim(door.session()).await {
+            Ok(claim) => claim,
+            Err(error) => {
+                tracing::warn!(session = %door.session(), "a session is not unloaded: {error}");
+                return self.sessions.insert(session);
+            }
+        };
+        let unloaded = Unloaded { request: session.request.clone(), choices: session.handle.choices(), claim };
+        session.close().await;
+        drop(session);
+        tracing::debug!(session = %door.session(), "unloaded");
+        if let Some(unloaded) = self.sessions.unloaded(&door, unloaded) {
+            self.open_again(door, unloaded, connection).await;
+        }
+    }
+
+    async fn open_again(self: Arc<Self>, door: Arc<Door>, unloaded: Unloaded, connection: ConnectionTo<Client>) {
+        let Unloaded { request, choices, claim } = unloaded;
+        let offers = self.offers.get().copied().unwrap_or_default();
+        let face = self.face(offers, connection);
+        let request = SessionRequest { face: face.clone(), ..request };
+        match self.factory.load(door.session().clone(), request.clone(), Some(choices)).await {
+            Ok((handle, _)) => {
+                let session = Arc::new(LiveSession::new(handle, face, request));
+                session.go_on();
+                self.sessions.insert(session);
+                tracing::debug!(session = %door.session(), "loaded again");
+            }
+            Err(error) => {
+                tracing::warn!(session = %door.session(), "a session that was unloaded cannot be loaded again: {error}");
+                door.fail(error);
+            }
+        }
+        drop(door);
+        // The session has a claim of its own, or is nobody's.
+        drop(claim);
+    }
+}
