@@ -51,8 +51,49 @@ async fn a_fork_has_all_of_it_and_then_its_own() {
     let list = editor.call("session/list", json!({ "cwd": runtime.project() })).await;
     let titles: Vec<&Value> = list["sessions"].as_array().unwrap().iter().map(|session| &session["title"]).collect();
     assert_eq!(titles, ["One", "One"]);
-    let params = json!({ "sessionId": fork, "cwd": runtime.project(), "mcpServers": [] });
-    assert_eq!(editor.call("session/load", params).await["modes"]["currentModeId"], "plan", "the mode comes along");
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn what_is_chosen_in_a_session_comes_along() {
+    let runtime = work();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    editor.prompt(&session, "One").await;
+    let choose = |id: &str, option: &str, value: &str| json!({ "sessionId": id, "configId": option, "value": value });
+    let fork = async |from: &str, aar: Value| {
+        let params = json!({ "sessionId": from, "cwd": runtime.project(), "_meta": { "aar": aar } });
+        editor.call("session/fork", params).await
+    };
+    let chosen = |answer: &Value| -> Vec<String> {
+        let options = answer["configOptions"].as_array().unwrap().iter();
+        let of = |id: &'static str| options.clone().find(|option| option["id"] == id).unwrap()["currentValue"].clone();
+        [of("mode"), of("reasoning_effort"), of("plugin:aar:tasks")]
+            .map(|value| value.as_str().unwrap().to_owned())
+            .to_vec()
+    };
+    for (option, value) in [("mode", "plan"), ("reasoning_effort", "low"), ("plugin:aar:tasks", "false")] {
+        editor.call("session/set_config_option", choose(&session, option, value)).await;
+    }
+    // Also where the fork begins before anything was chosen.
+    for at in [Value::Null, json!({ "messageId": "msg-1", "position": "before" })] {
+        let answer = fork(&session, at.clone()).await;
+        assert_eq!(chosen(&answer), ["plan", "low", "false"], "{at}");
+        // And it is the fork's own from then on; what is stricter holds in the next process, too.
+        let id = answer["sessionId"].as_str().unwrap();
+        editor.prompt(id, "/help").await;
+        let other = runtime.editor().await;
+        editor.call("session/close", json!({ "sessionId": id })).await;
+        let params = json!({ "sessionId": id, "cwd": runtime.project(), "mcpServers": [] });
+        assert_eq!(other.call("session/load", params).await["modes"]["currentModeId"], "plan", "{at}");
+        other.close().await;
+    }
+    editor.call("session/close", json!({ "sessionId": session })).await;
+    assert_eq!(
+        chosen(&fork(&session, Value::Null).await),
+        ["plan", "default", "true"],
+        "of a closed one, what is kept"
+    );
     editor.close().await;
 }
 

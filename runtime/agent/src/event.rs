@@ -218,6 +218,18 @@ impl SessionEvent {
         }
     }
 
+    /// The addresses of what is kept outside of it: whole outputs.
+    pub fn links_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let content = match self {
+            Self::ToolCallUpdated(update) => update.content.as_mut(),
+            _ => None,
+        };
+        content.into_iter().flatten().filter_map(|content| match content {
+            ToolContent::Link { uri, .. } => Some(uri),
+            ToolContent::Text { .. } | ToolContent::Resource { .. } | ToolContent::Diff { .. } => None,
+        })
+    }
+
     /// Joins `next` to this event where both are pieces of one text and the whole stays within `most` bytes; else
     /// gives it back.
     pub fn join(&mut self, next: Self, most: usize) -> Option<Self> {

@@ -42,7 +42,7 @@ use crate::mcp::{Mcp, McpCommand};
 use crate::models::{Models, ModelsError};
 use crate::process::{BASE_VARIABLES, Launcher, own_executable};
 use crate::settings::{Paths, Settings, SettingsError, variable};
-use crate::store::{Answers, SqliteStore};
+use crate::store::{Answers, Retention, SqliteStore};
 use crate::tools::{Surroundings, native_tools};
 use crate::transport::stdio;
 use crate::workspace::{DiskWorkspace, RootError, RootRegistry};
@@ -142,7 +142,7 @@ impl Runtime {
         tokio::spawn(async move {
             background.clone().make_ready().await;
             background.shelf.warm().await;
-            background.forget_old_sessions().await;
+            forget_old_sessions(background).await;
         });
         acp::serve(transport, backing, options, asked_to_stop()).await.map_err(broken)
     }
@@ -162,15 +162,6 @@ impl Runtime {
         };
         if let Err(error) = tokio::task::spawn_blocking(work).await {
             tracing::warn!("nothing was made ready for the first session: {error}");
-        }
-    }
-
-    async fn forget_old_sessions(&self) {
-        let days = self.settings.limits.session_days;
-        match self.store.retain(days).await {
-            Ok(0) => {}
-            Ok(forgotten) => tracing::info!("{forgotten} sessions without use for {days} days are forgotten"),
-            Err(error) => tracing::warn!("old sessions are not forgotten: {error}"),
         }
     }
 
@@ -343,6 +334,25 @@ impl SessionFactory for Runtime {
 
     fn store(&self) -> Arc<dyn SessionStore> {
         Arc::new(self.store.clone())
+    }
+}
+
+/// Forgets the sessions that are not to be kept: now, and every day until the runtime is gone.
+async fn forget_old_sessions(runtime: Arc<Runtime>) {
+    const DAY: Duration = Duration::from_hours(24);
+    let limits = &runtime.settings.limits;
+    let retention = Retention { days: limits.session_days, sessions: limits.sessions };
+    let weak = Arc::downgrade(&runtime);
+    drop(runtime);
+    let mut days = tokio::time::interval(DAY);
+    loop {
+        days.tick().await;
+        let Some(runtime) = weak.upgrade() else { return };
+        match runtime.store.retain(retention).await {
+            Ok(0) => {}
+            Ok(forgotten) => tracing::info!(forgotten, "forgot sessions that are not to be kept"),
+            Err(error) => tracing::warn!("old sessions are not forgotten: {error}"),
+        }
     }
 }
 

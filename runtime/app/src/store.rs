@@ -38,6 +38,15 @@ use self::worker::{Role, Worker};
 #[derive(Clone)]
 pub struct SqliteStore(Arc<Shared>);
 
+/// Which sessions are kept. One that was opened and never used is forgotten after a day in any case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Those that had an event within so many days; 0 for all.
+    pub days: u32,
+    /// So many at most, those of the latest events; 0 for all.
+    pub sessions: u32,
+}
+
 struct Shared {
     writer: Worker,
     reader: Worker,
@@ -68,18 +77,15 @@ impl SqliteStore {
         }))
     }
 
-    /// Forgets the sessions that had no event for `days` days, apart from those that are open, and says how many; 0
-    /// keeps all for ever. Outputs that belong to no session go in any case.
-    pub async fn retain(&self, days: u32) -> Result<usize, StoreError> {
-        const DAY: Duration = Duration::from_hours(24);
+    /// Forgets the sessions that are not to be kept, apart from those that are open, and says how many. Outputs that
+    /// belong to no session go in any case. Where there is no file yet, none is made.
+    pub async fn retain(&self, retention: Retention) -> Result<usize, StoreError> {
         const YOUNG: Duration = Duration::from_hours(1);
-        let forgotten = match SystemTime::now().checked_sub(DAY * days).filter(|_| days > 0) {
-            Some(limit) => {
-                let owner = self.0.owner.clone();
-                self.0.writer.submit(move |db| journal::delete_before(db, &owner, limit)).await?
-            }
-            None => 0,
-        };
+        if !self.0.writer.has_file() {
+            return Ok(0);
+        }
+        let (owner, now) = (self.0.owner.clone(), SystemTime::now());
+        let forgotten = self.0.writer.submit(move |db| journal::forget_old(db, &owner, now, retention)).await?;
         // What is younger may be of a session that another process is about to make known.
         let kept = self.with_outputs(|outputs| outputs.sessions(YOUNG)).await.unwrap_or_default();
         if !kept.is_empty() {
@@ -99,6 +105,28 @@ impl SqliteStore {
         let done = tokio::task::spawn_blocking(move || work(&shared.outputs)).await;
         let done = done.unwrap_or_else(|panic| Err(io::Error::other(panic)));
         done.inspect_err(|error| tracing::warn!("the folder of long tool outputs: {error}")).ok()
+    }
+
+    /// The events of `from` as those of `to`, which has outputs of its own then. Where that fails they stay as they are.
+    async fn with_own_outputs(
+        &self,
+        from: SessionId,
+        to: SessionId,
+        events: Arc<[SessionEvent]>,
+    ) -> Arc<[SessionEvent]> {
+        let mut own = events.to_vec();
+        if own.iter_mut().flat_map(SessionEvent::links_mut).next().is_none() {
+            return events;
+        }
+        let shared = self.with_outputs(move |outputs| {
+            for uri in own.iter_mut().flat_map(SessionEvent::links_mut) {
+                if let Some(shared) = outputs.share(&from, &to, uri)? {
+                    *uri = shared;
+                }
+            }
+            Ok(own.into())
+        });
+        shared.await.unwrap_or(events)
     }
 
     /// Waits until all that was submitted is written, and gives back every session: for the end of the process, which
@@ -219,9 +247,13 @@ impl SessionStore for SqliteStore {
         events: Arc<[SessionEvent]>,
     ) -> BoxFuture<'_, Result<Claim, StoreError>> {
         let (source, id, owner) = (source.clone(), record.id.clone(), self.0.owner.clone());
-        let submit = || self.0.writer.submit(move |db| journal::fork(db, &owner, &source, &record, &events));
-        let (claim, kept) = self.claiming(&id, submit);
-        async move { kept.await.map(|()| claim) }.boxed()
+        async move {
+            let events = self.with_own_outputs(source.clone(), id.clone(), events).await;
+            let submit = || self.0.writer.submit(move |db| journal::fork(db, &owner, &source, &record, &events));
+            let (claim, kept) = self.claiming(&id, submit);
+            kept.await.map(|()| claim)
+        }
+        .boxed()
     }
 
     fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<Option<KeptSession>, StoreError>> {

@@ -228,6 +228,8 @@ pub struct LimitSettings {
     pub message: NonZeroUsize,
     /// Days without use after which a session is forgotten; 0 keeps all.
     pub session_days: u32,
+    /// Sessions that are kept at most, the latest ones; 0 keeps all.
+    pub sessions: u32,
 }
 
 impl Default for LimitSettings {
@@ -238,6 +240,7 @@ impl Default for LimitSettings {
             tool_output: NonZeroUsize::new(tool_output).unwrap_or(NonZeroUsize::MIN),
             message: NonZeroUsize::new(32 << 20).unwrap_or(NonZeroUsize::MIN),
             session_days: 0,
+            sessions: 0,
         }
     }
 }

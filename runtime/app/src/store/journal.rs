@@ -14,6 +14,7 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 use serde::de::DeserializeOwned;
 
+use super::Retention;
 use super::owner::Owner;
 use super::schema::Fault;
 
@@ -186,11 +187,27 @@ fn forget(db: &Connection, session: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Forgets all sessions without an event since `limit` that nobody works on; says how many.
-pub(super) fn delete_before(db: &Connection, owner: &Owner, limit: SystemTime) -> Result<usize, Fault> {
+/// Forgets the sessions that are not to be kept and that nobody works on; says how many.
+pub(super) fn forget_old(
+    db: &Connection,
+    owner: &Owner,
+    now: SystemTime,
+    retention: Retention,
+) -> Result<usize, Fault> {
+    const DAY: Duration = Duration::from_hours(24);
+    let Retention { days, sessions } = retention;
+    let before = |days: u32| now.checked_sub(DAY * days).filter(|_| days > 0).map(micros);
     let old: Vec<(String, Option<String>)> = db
-        .prepare_cached("SELECT id, owner FROM session WHERE updated < ?1")?
-        .query_map([micros(limit)], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .prepare_cached(
+            "SELECT id, owner FROM session
+             WHERE updated < :limit
+                OR (events = 0 AND updated < :yesterday)
+                OR key IN (SELECT key FROM session WHERE events > 0 AND :most > 0
+                           ORDER BY updated DESC, key DESC LIMIT -1 OFFSET :most)",
+        )?
+        .query_map(named_params! { ":limit": before(days), ":yesterday": before(1), ":most": sessions }, |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?
         .collect::<Result<_, _>>()?;
     let mut forgotten = 0;
     for (session, name) in old {

@@ -62,6 +62,23 @@ impl Outputs {
         Ok(KeptOutput { uri: uri.into(), name, size: (kept.len() + note.len()) as u64 })
     }
 
+    /// Gives the output of `from` at the address `uri` an address in `to` as well, where it lives as long as that. None
+    /// for any other address, and for an output that is gone.
+    pub(super) fn share(&self, from: &SessionId, to: &SessionId, uri: &str) -> io::Result<Option<String>> {
+        let old = std::path::absolute(self.folder_of(from)?)?;
+        let Some(path) = uri.parse().ok().and_then(|uri: Url| uri.to_file_path().ok()) else { return Ok(None) };
+        let Some(name) = path.file_name().filter(|_| path.parent() == Some(&*old)) else { return Ok(None) };
+        let new = self.folder_of(to)?;
+        make_private(&new)?;
+        let shared = std::path::absolute(new.join(name))?;
+        // Outputs are never written again, so a second name is as good as a copy.
+        match fs::hard_link(&path, &shared).or_else(|_| fs::copy(&path, &shared).map(|_| ())) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            linked => linked?,
+        }
+        Ok(Url::from_file_path(shared).ok().map(String::from))
+    }
+
     /// Forgets the outputs of a session.
     pub(super) fn forget(&self, session: &str) -> io::Result<()> {
         match fs::remove_dir_all(self.folder.join(safe(session)?)) {

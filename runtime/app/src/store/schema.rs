@@ -172,6 +172,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, Fault> {
     db.execute_batch(
         "PRAGMA synchronous = NORMAL;
          PRAGMA foreign_keys = ON;
+         PRAGMA secure_delete = ON;
          PRAGMA journal_size_limit = 16777216;",
     )?;
     migrate(&mut db)?;

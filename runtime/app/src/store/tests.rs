@@ -17,6 +17,9 @@ use tempfile::TempDir;
 
 use super::*;
 
+mod forks;
+mod retention;
+
 struct Place {
     folder: TempDir,
     file: PathBuf,
@@ -314,54 +317,6 @@ async fn a_session_is_one_process_s_until_that_gives_it_back() {
     assert_eq!(left, 0, "a process that ends well takes its file with it");
 }
 
-#[tokio::test]
-async fn old_sessions_go_when_they_are_not_to_be_kept() {
-    let place = place();
-    let store = one_session(&place.file).await;
-    create(&store, record("old", "/project")).await;
-    append(&store, "old", &[text("m", "x")]).await.unwrap();
-    let two_days_ago = journal::micros(SystemTime::now() - Duration::from_hours(48));
-    Connection::open(&place.file)
-        .unwrap()
-        .execute("UPDATE session SET updated = ?1 WHERE id = 'old'", [two_days_ago])
-        .unwrap();
-    let open = store.claim(&id("old")).await.unwrap();
-    assert_eq!(store.retain(1).await, Ok(0), "it is open here");
-    assert_eq!(SqliteStore::new(&place.file).retain(1).await, Ok(0), "it is open there");
-    open.give_back().await;
-    for (days, gone) in [(0, 0), (3, 0), (u32::MAX, 0), (1, 1), (1, 0)] {
-        assert_eq!(store.retain(days).await, Ok(gone), "{days}");
-    }
-    assert_eq!(store.load(&id("old")).await, Ok(None));
-    assert!(store.load(&id("s")).await.unwrap().is_some());
-    let left: i64 = Connection::open(&place.file)
-        .unwrap()
-        .query_row("SELECT count(DISTINCT session) FROM event", [], |row| row.get(0))
-        .unwrap();
-    assert_eq!(left, 1, "events go with their session");
-}
-
-#[tokio::test]
-async fn outputs_go_with_their_session() {
-    let place = place();
-    let store = one_session(&place.file).await;
-    let folder = place.file.with_file_name("sessions.db-outputs");
-    let keep = |session: &str| store.keep_output(&id(session), &ToolCallId::new("call-1"), "whole".to_owned());
-    for session in ["s", "young-stray", "old-stray"] {
-        assert_eq!(keep(session).await.map(|kept| kept.size), Some(5));
-    }
-    let two_hours_ago = SystemTime::now() - Duration::from_hours(2);
-    for session in ["s", "old-stray"] {
-        std::fs::File::open(folder.join(session)).unwrap().set_modified(two_hours_ago).unwrap();
-    }
-    assert_eq!(store.retain(0).await, Ok(0));
-    let left = |session: &str| folder.join(session).is_dir();
-    assert_eq!(["s", "young-stray", "old-stray"].map(left), [true, true, false]);
-    store.delete(&id("s")).await.unwrap();
-    assert!(!left("s"));
-    assert_eq!(keep("../s").await, None, "what cannot be kept is only missing");
-}
-
 /// In the child, `ACP_RUNTIME_TEST_STORE` names the file: it appends and says after each answer how far it is, until
 /// it is killed.
 #[test]
@@ -462,27 +417,4 @@ async fn a_quota_is_kept_and_room_can_be_made() {
     store.delete(&id("s")).await.unwrap();
     assert_eq!(store.kv_get(space.clone(), "k".into()).await, Ok(None), "a session's values go with it");
     assert_eq!(store.kv_usage(space.plugin.clone()).await, Ok(0));
-}
-
-#[tokio::test]
-async fn a_fork_begins_with_what_plugins_keep_for_its_source() {
-    let place = place();
-    let store = one_session(&place.file).await;
-    let space = |owner: &str| KvSpace {
-        plugin: PluginId::new("aar:tasks").unwrap(),
-        scope: KvScope::Session,
-        owner: owner.to_owned(),
-    };
-    let set = |owner: &str, value: &str| {
-        store.kv_set(space(owner), "list".to_owned(), value.as_bytes().to_vec(), None, 10_000)
-    };
-    set("s", "one").await.unwrap();
-    set("other", "elsewhere").await.unwrap();
-    drop(store.fork(&id("s"), record("fork", "/project"), events(&store, "s").await.into()).await.unwrap());
-    set("fork", "two").await.unwrap();
-    let get = async |owner: &str| store.kv_get(space(owner), "list".to_owned()).await.unwrap();
-    assert_eq!(get("s").await, Some((b"one".to_vec(), 1)));
-    assert_eq!(get("fork").await, Some((b"two".to_vec(), 2)), "it goes on counting from the source's version");
-    store.delete(&id("s")).await.unwrap();
-    assert_eq!((get("s").await, get("fork").await.is_some()), (None, true));
 }

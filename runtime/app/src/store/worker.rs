@@ -68,6 +68,11 @@ impl Worker {
         Self { path, role, opening, running: Mutex::new(None) }
     }
 
+    /// Whether the database is there, made by whomever.
+    pub(super) fn has_file(&self) -> bool {
+        self.path.exists()
+    }
+
     /// Whether there was any work yet.
     pub(super) fn has_begun(&self) -> bool {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).is_some()
