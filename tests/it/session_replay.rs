@@ -151,9 +151,13 @@ async fn every_kind_of_event_is_told_again() {
         {"sessionUpdate":"tool_call","toolCallId":"call-1","title":"edit_file `a.txt`","name":"edit_file","kind":"edit","locations":[{"path":"/p/a.txt","line":3}],"rawInput":{"path":"a.txt"}}
         {"sessionUpdate":"tool_call","toolCallId":"call-2","title":"read_file `a.txt`","name":"read_file","kind":"read","locations":[{"path":"/p/a.txt","line":3}],"rawInput":{"path":"a.txt"}}
         {"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"pending","content":[{"type":"diff","path":"/p/a.txt","oldText":"old\n","newText":"new\n"}]}
+        {"sessionUpdate":"plan","entries":[{"content":"edit_file `a.txt`","priority":"medium","status":"pending"},{"content":"read_file `a.txt`","priority":"medium","status":"pending"}]}
         {"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"in_progress"}
+        {"sessionUpdate":"plan","entries":[{"content":"edit_file `a.txt`","priority":"medium","status":"in_progress"},{"content":"read_file `a.txt`","priority":"medium","status":"pending"}]}
         {"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"completed","content":[{"type":"diff","path":"/p/a.txt","oldText":"old\n","newText":"new\n"},{"type":"diff","path":"/p/a.txt","newText":"new\n"}],"rawOutput":{"lines":1}}
+        {"sessionUpdate":"plan","entries":[{"content":"edit_file `a.txt`","priority":"medium","status":"completed"},{"content":"read_file `a.txt`","priority":"medium","status":"pending"}]}
         {"sessionUpdate":"tool_call_update","toolCallId":"call-2","status":"failed","content":[{"type":"content","content":{"type":"text","text":"Error [denied]: no"}},{"type":"content","content":{"type":"resource","resource":{"mimeType":"text/plain","text":"text of b","uri":"file:///p/b"}}}],"rawOutput":{"lines":1}}
+        {"sessionUpdate":"plan","entries":[{"content":"edit_file `a.txt`","priority":"medium","status":"completed"},{"content":"read_file `a.txt` (failed)","priority":"medium","status":"completed"}]}
         {"sessionUpdate":"usage_update","used":120,"size":8000}
         {"sessionUpdate":"plan","entries":[{"content":"look","priority":"high","status":"completed"},{"content":"think","priority":"medium","status":"in_progress"},{"content":"tell","priority":"low","status":"pending"}]}
         {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"msg-3"}
