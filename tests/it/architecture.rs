@@ -10,7 +10,7 @@ const FLOORS: &[&[&str]] = &[
     &["near", "plain", "capability", "transcript", "server"],
     &["policy", "panel", "model", "options"],
     &["gate"],
-    &["event", "elicit", "workspace", "tool", "command"],
+    &["event", "elicit", "terminal", "workspace", "tool", "command"],
     &["store", "context"],
     &["turn", "session"],
 ];

@@ -36,6 +36,7 @@ mod session_forks;
 mod session_history;
 mod session_replay;
 mod session_setup;
+mod shell;
 mod slow_soak;
 mod unload;
 mod updates;

@@ -4,6 +4,8 @@
 //! by the [`Ledger`]; the first violation fails the next step of the test, or its end.
 
 mod desk;
+mod requests;
+mod terminals;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -22,7 +24,8 @@ use crate::ledger::{Ledger, Message, RpcError};
 use crate::runtime::resident_bytes;
 use crate::turn::Turn;
 use desk::Desk;
-pub use desk::{Answer, EditorOptions, Filled, Permission};
+pub use desk::{Answer, EditorOptions, Filled, Manner, Permission};
+use terminals::Late;
 
 /// How long any one thing may take before the test gives up.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -67,6 +70,8 @@ impl OpenPrompt {
 
 struct Shared {
     options: EditorOptions,
+    /// Answers that come when they are ready.
+    late: Late,
     heard: Mutex<Heard>,
     changed: watch::Sender<()>,
 }
@@ -105,8 +110,9 @@ impl EditorDouble {
             heard.ledger.allow_echo();
         }
         let heard = Mutex::new(heard);
-        let shared = Arc::new(Shared { options, heard, changed: watch::Sender::new(()) });
-        let (input, lines) = mpsc::unbounded_channel();
+        let (input, lines) = mpsc::unbounded_channel::<Vec<u8>>();
+        let late = late(input.downgrade());
+        let shared = Arc::new(Shared { options, late, heard, changed: watch::Sender::new(()) });
         let (reading, may_read) = watch::channel(true);
         tokio::spawn(write(process.stdin.take().expect("stdin is a pipe"), lines));
         tokio::spawn(shared.clone().listen(
@@ -303,21 +309,6 @@ impl EditorDouble {
         self.shared.lock().desk.permissions.clone()
     }
 
-    /// The params of all forms and pages until now.
-    pub fn elicitations(&self) -> Vec<Value> {
-        self.shared.lock().desk.elicitations.clone()
-    }
-
-    /// Waits until the person was shown so many forms and pages in all.
-    pub async fn until_elicited(&self, times: usize) -> Value {
-        self.until("an elicitation", |heard| heard.desk.elicitations.get(times - 1).cloned()).await
-    }
-
-    /// Waits until so many held requests were withdrawn in all.
-    pub async fn until_withdrawn(&self, times: usize) {
-        self.until("a withdrawal", |heard| (heard.desk.withdrawn >= times).then_some(())).await;
-    }
-
     /// Method and path of all file calls until now.
     pub fn file_calls(&self) -> Vec<(String, String)> {
         self.shared.lock().desk.file_calls.clone()
@@ -373,6 +364,8 @@ impl EditorDouble {
         let ended = Ended { status, took: begin.elapsed(), stderr: self.stderr() };
         assert!(ended.took < Duration::from_secs(2), "the agent outlived its input by {:?}", ended.took);
         assert!(ended.status.success(), "the agent ended with {}: {}", ended.status, ended.stderr);
+        let leaked = self.shared.lock().desk.terminals.leaked();
+        assert!(leaked.is_empty(), "terminals were not released, or more than once: {leaked:?}");
         ended
     }
 
@@ -499,7 +492,9 @@ impl Shared {
                 Vec::new()
             }
             Some(Message::Request { id, method, params }) => {
-                let answer = heard.desk.answer(&self.options, &id, &method, &params);
+                let Heard { desk, ledger, .. } = &mut *heard;
+                let answer = desk.answer(&self.options, &id, &method, &params, &self.late);
+                ledger.answered(&method, answer.as_ref());
                 answer.map(|answer| reply(&id, answer)).into_iter().collect()
             }
             Some(Message::Notification { method, params }) if method == "session/update" => {
@@ -560,6 +555,16 @@ async fn write(mut input: ChildStdin, mut lines: mpsc::UnboundedReceiver<Vec<u8>
             return;
         }
     }
+}
+
+/// Sends what is answered later, as long as the editor lives.
+fn late(input: mpsc::WeakUnboundedSender<Vec<u8>>) -> Late {
+    Arc::new(move |message| {
+        if let Some(input) = input.upgrade() {
+            // Nobody reads answers any more when the process is gone.
+            let _ = input.send(format!("{message}\n").into_bytes());
+        }
+    })
 }
 
 /// A whole response: `answer` holds its `result` or `error`.

@@ -6,7 +6,7 @@
 
 mod session;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -70,6 +70,8 @@ pub struct Ledger {
     uses_panels: bool,
     echo: bool,
     open: HashMap<String, Vec<Open>>,
+    /// Terminals that the client has, or draws for output that it is told.
+    terminals: HashSet<String>,
     sessions: HashMap<String, SessionRules>,
     violations: Vec<String>,
     lines: usize,
@@ -103,6 +105,14 @@ impl Ledger {
             }
         }
         self.open.entry(message["id"].to_string()).or_default().push(Open { method: method.to_owned(), session });
+    }
+
+    /// Notes what the client answers to a request of the agent.
+    pub fn answered(&mut self, method: &str, answer: Option<&Value>) {
+        let created = answer.and_then(|answer| answer["result"]["terminalId"].as_str());
+        if let (true, Some(terminal)) = (method == "terminal/create", created) {
+            self.terminals.insert(terminal.to_owned());
+        }
     }
 
     /// Judges one line from the agent, without its newline; none if it cannot be read at all.
@@ -237,6 +247,7 @@ impl Ledger {
             self.blame(format!("sent a `{kind}`, which needs the client's `{capability}`"));
         }
         self.judge_options(&update["configOptions"]);
+        self.judge_terminals(update);
         let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
         let echo = self.echo;
         let complaints = self.rules(&session).update(update, echo);
@@ -258,6 +269,30 @@ impl Ledger {
                 .flat_map(|entry| entry["options"].as_array().map_or(vec![entry], |inner| inner.iter().collect()));
             if !flat.into_iter().any(|choice| choice["value"] == option["currentValue"]) {
                 self.blame(format!("the value of {id} is not among those to choose from: {option}"));
+            }
+        }
+    }
+
+    /// Only a terminal that the client knows can be shown, and only what it asked for is told in `_meta`.
+    fn judge_terminals(&mut self, update: &Value) {
+        let named = |key: &str| update["_meta"][key]["terminal_id"].as_str().map(str::to_owned);
+        if let Some(terminal) = named("terminal_info") {
+            self.terminals.insert(terminal);
+        }
+        for key in ["terminal_info", "terminal_output", "terminal_exit"] {
+            let Some(terminal) = named(key) else { continue };
+            if !self.offers("/_meta/terminal_output") {
+                self.blame(format!("sent `_meta.{key}`, which the client did not ask for"));
+            }
+            if !self.terminals.contains(&terminal) {
+                self.blame(format!("sent `_meta.{key}` of terminal `{terminal}`, which was not announced"));
+            }
+        }
+        let content = update["content"].as_array().into_iter().flatten();
+        let shown: Vec<String> = content.filter_map(|block| block["terminalId"].as_str().map(str::to_owned)).collect();
+        for terminal in shown {
+            if !self.terminals.contains(&terminal) {
+                self.blame(format!("shows terminal `{terminal}`, which the client does not know"));
             }
         }
     }

@@ -17,7 +17,7 @@ pub mod runtime;
 pub mod schema;
 pub mod turn;
 
-pub use editor::{Answer, EditorDouble, EditorOptions, Filled, Permission};
+pub use editor::{Answer, EditorDouble, EditorOptions, Filled, Manner, Permission};
 pub use ledger::{Ledger, Message, RpcError};
 pub use model_double::ModelDouble;
 pub use runtime::{Finished, Runtime};

@@ -18,6 +18,8 @@ pub struct CallView {
     pub id: String,
     /// Every status that it had, in order.
     pub statuses: Vec<String>,
+    /// Every title that it had, in order.
+    pub titles: Vec<String>,
     /// All fields, the last value of each.
     pub fields: Map<String, Value>,
 }
@@ -48,12 +50,18 @@ impl Turn {
             }
             let id = update["toolCallId"].as_str().unwrap_or_default();
             if kind == "tool_call" {
-                calls.push(CallView { id: id.to_owned(), statuses: Vec::new(), fields: Map::new() });
+                calls.push(CallView {
+                    id: id.to_owned(),
+                    statuses: Vec::new(),
+                    titles: Vec::new(),
+                    fields: Map::new(),
+                });
             }
             let Some(call) = calls.iter_mut().find(|call| call.id == id) else { continue };
             for (name, value) in update.as_object().into_iter().flatten() {
                 call.fields.insert(name.clone(), value.clone());
             }
+            call.titles.extend(update["title"].as_str().map(str::to_owned));
             // A new call that does not say how far it is is pending.
             match update["status"].as_str() {
                 Some(status) => call.statuses.push(status.to_owned()),

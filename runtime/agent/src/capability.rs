@@ -9,6 +9,7 @@ mod grant;
 mod names;
 mod path;
 mod pattern;
+mod shell;
 
 pub use effect::{CommandLine, Effect, KvScope, NetRequest};
 pub use grant::{Grant, GrantClass, GrantSet, HostPattern, RunPattern, Tier};

@@ -84,7 +84,8 @@ impl History {
             SessionEvent::Plan { entries } => self.keeps_plan = !entries.is_empty(),
             SessionEvent::TurnEnded { .. } => self.in_turn = false,
             SessionEvent::Usage(usage) => self.spending.add(usage),
-            SessionEvent::OptionsChanged { .. }
+            SessionEvent::ToolOutput { .. }
+            | SessionEvent::OptionsChanged { .. }
             | SessionEvent::CommandsChanged { .. }
             | SessionEvent::PanelChanged { .. }
             | SessionEvent::Notice(_)

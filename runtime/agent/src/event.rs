@@ -73,12 +73,22 @@ pub enum SessionEvent {
         kind: ToolKind,
         /// Files it will touch.
         locations: Vec<Location>,
+        /// The folder of the terminal that its output could be shown in, where the client has none for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        terminal: Option<String>,
         /// Called by a person's command and not by the model: not sent to the model.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         local: bool,
     },
     /// A tool call went on.
     ToolCallUpdated(ToolCallUpdate),
+    /// More of what a running call writes.
+    ToolOutput {
+        /// Which call.
+        call: ToolCallId,
+        /// The next piece.
+        text: String,
+    },
     /// The plan, whole.
     Plan {
         /// Its steps.
@@ -210,7 +220,8 @@ impl SessionEvent {
             | Self::ContextCleared
             | Self::ModeChanged { .. }
             | Self::TurnEnded { .. } => true,
-            Self::OptionsChanged { .. }
+            Self::ToolOutput { .. }
+            | Self::OptionsChanged { .. }
             | Self::CommandsChanged { .. }
             | Self::PanelChanged { .. }
             | Self::Notice(_)
@@ -244,6 +255,12 @@ impl SessionEvent {
                 Self::AgentThought { id, text, signature: None },
                 Self::AgentThought { id: next_id, text: more, signature: None },
             ) if *id == next_id && text.len() + more.len() <= most => {
+                text.push_str(&more);
+                None
+            }
+            (Self::ToolOutput { call, text }, Self::ToolOutput { call: next_call, text: more })
+                if *call == next_call && text.len() + more.len() <= most =>
+            {
                 text.push_str(&more);
                 None
             }

@@ -17,6 +17,7 @@
 //! | [`gate`] | the only maker of permits |
 //! | [`event`] | all that happens in a session |
 //! | [`elicit`] | asking the person for values, as a port |
+//! | [`terminal`] | running command lines, as a port |
 //! | [`workspace`] | the project's files, as a port |
 //! | [`tool`] | what the model can call |
 //! | [`command`] | what a person can type |
@@ -40,6 +41,7 @@ pub mod policy;
 pub mod server;
 pub mod session;
 pub mod store;
+pub mod terminal;
 pub mod tool;
 pub mod transcript;
 pub mod turn;

@@ -16,9 +16,82 @@ pub fn block(text: &str, most: usize) -> String {
     block.trim().to_owned()
 }
 
+/// `text` as it is, with what could deceive a reader written out: `\u{202e}`.
+pub fn exact(text: &str) -> String {
+    let mut exact = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '\n' || c == '\t' || is_plain(c) { exact.push(c) } else { exact.extend(c.escape_unicode()) }
+    }
+    exact
+}
+
+/// What a program wrote to a terminal, as text: without codes that colour it and move the cursor, and of a line that was
+/// written over only the last state.
+pub fn screen(output: &str) -> String {
+    let mut screen = String::with_capacity(output.len());
+    let mut line = 0;
+    let mut chars = output.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => skip_code(&mut chars),
+            '\r' => {
+                while chars.next_if_eq(&'\r').is_some() {}
+                if chars.peek().is_some_and(|next| *next != '\n') {
+                    screen.truncate(line);
+                }
+            }
+            '\u{8}' if screen.len() > line => {
+                screen.pop();
+            }
+            '\n' => {
+                screen.push('\n');
+                line = screen.len();
+            }
+            c if c == '\t' || !c.is_control() => screen.push(c),
+            _ => {}
+        }
+    }
+    screen
+}
+
+/// Leaves out the rest of a code that began with ESC. One that has no end ends with its line.
+fn skip_code(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    match chars.next_if(|c| *c != '\n') {
+        Some('[') => {
+            while let Some(c) = chars.next_if(|c| *c != '\n') {
+                if ('\u{40}'..='\u{7e}').contains(&c) {
+                    return;
+                }
+            }
+        }
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            while let Some(c) = chars.next_if(|c| *c != '\n') {
+                if c == '\u{7}' || (c == '\u{1b}' && chars.next_if_eq(&'\\').is_some()) {
+                    return;
+                }
+            }
+        }
+        Some('(' | ')' | '*' | '+' | '#' | '%' | ' ') => {
+            chars.next_if(|c| *c != '\n');
+        }
+        Some(_) | None => {}
+    }
+}
+
 /// `text` cut to at most `most` bytes, at a character's end.
 pub fn cut(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
+}
+
+/// The beginning and the end of a `text` with more than `most` bytes, with a note in the place of the middle.
+pub fn ends(text: &str, most: usize) -> Option<String> {
+    if text.len() <= most {
+        return None;
+    }
+    let head = cut(text, most / 2);
+    let tail = text.get(text.ceil_char_boundary(text.len() - most / 2)..).unwrap_or_default();
+    let missing = text.len() - head.len() - tail.len();
+    Some(format!("{head}\n[cut: {missing} of {} bytes left out]\n{tail}", text.len()))
 }
 
 /// Whether a character is only what it looks like: it neither commands, nor reorders, nor hides.
@@ -40,5 +113,30 @@ mod tests {
         assert_eq!(line("äöü", 2), "äö");
         assert_eq!(cut("äöü", 3), "ä");
         assert_eq!(cut("abc", 9), "abc");
+        assert_eq!(exact("rm \u{202e}x\u{7}\n\tä"), "rm \\u{202e}x\\u{7}\n\tä");
+    }
+
+    #[test]
+    fn of_a_long_text_both_ends_stay() {
+        assert_eq!(ends("abcdef", 6), None);
+        assert_eq!(ends("abcdefg", 4).as_deref(), Some("ab\n[cut: 3 of 7 bytes left out]\nfg"));
+        assert_eq!(ends("ααααα", 6).as_deref(), Some("α\n[cut: 6 of 10 bytes left out]\nα"), "whole characters");
+        assert_eq!(ends("abc", 0).as_deref(), Some("\n[cut: 3 of 3 bytes left out]\n"));
+    }
+
+    #[test]
+    fn what_only_a_terminal_understands_is_left_out() {
+        for (output, text) in [
+            ("\x1b[1;31mred\x1b[0m\x1b[K\n", "red\n"),
+            ("1%\r50%\r100%\ndone\r\n", "100%\ndone\n"),
+            ("a\r\r\nb\r", "a\nb"),
+            ("ab\u{8}c\n\u{8}d", "ac\nd"),
+            ("\x1b]0;title\x07a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "alink"),
+            ("\x1b(Ba\x1b=b\x1b7\u{0}\u{7}c", "abc"),
+            ("\x1b[31\nb\x1b]0;x\nc\x1b", "\nb\nc"),
+            ("plain\n\tindented ü", "plain\n\tindented ü"),
+        ] {
+            assert_eq!(screen(output), text, "{output:?}");
+        }
     }
 }

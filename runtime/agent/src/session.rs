@@ -30,6 +30,7 @@ use crate::panel::{PanelBoard, PanelError, PanelInfo, PanelReply, PanelView};
 use crate::policy::Mode;
 use crate::server::ServerEntry;
 use crate::store::{Claim, KeptSession, SessionSetup, SessionStore, StoreError};
+use crate::terminal::Terminal;
 use crate::transcript::{MessageId, Part, SessionId, Spending};
 use crate::turn::TurnContext;
 use crate::workspace::Workspace;
@@ -37,7 +38,7 @@ use crate::workspace::Workspace;
 pub use commands::command_catalog;
 pub use directory::Sessions;
 pub use fork::{Fork, ForkPoint, ForkSide, forked};
-pub use ordered::{OrderedApprover, OrderedElicitor};
+pub use ordered::{OrderedApprover, OrderedElicitor, OrderedTerminal};
 pub use outbox::{Audience, Outbox};
 pub use prompt::{Prompt, PromptError};
 
@@ -49,6 +50,8 @@ pub trait Face: Send + Sync {
     fn approver(&self, session: &SessionId) -> Arc<dyn Approver>;
     /// Asks its person for values.
     fn elicitor(&self, session: &SessionId) -> Arc<dyn Elicitor>;
+    /// Where its commands run: in its own terminals, or in `local`.
+    fn terminal(&self, session: &SessionId, roots: &Roots, local: Arc<dyn Terminal>) -> Arc<dyn Terminal>;
     /// Puts the client's own files (unsaved text) over the disk's.
     fn overlay(&self, session: &SessionId, roots: &Roots, disk: Arc<dyn Workspace>) -> Arc<dyn Workspace>;
     /// Shows it what happens.

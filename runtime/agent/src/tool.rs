@@ -117,6 +117,9 @@ pub struct Presentation {
     pub title: String,
     /// Files it will touch.
     pub locations: Vec<Location>,
+    /// The folder of the terminal that its output could be shown in; none where there is none, or the client has its
+    /// own for it.
+    pub terminal: Option<String>,
 }
 
 /// Something the model can call.
@@ -135,7 +138,7 @@ pub trait Tool: Send + Sync {
     /// How the call looks to a person. By default the spec's title.
     fn present(&self, arguments: &ToolArguments) -> Presentation {
         let _ = arguments;
-        Presentation { title: self.spec().title.clone(), locations: Vec::new() }
+        Presentation { title: self.spec().title.clone(), ..Presentation::default() }
     }
 
     /// What the call would change, for the person who is asked: a diff. The permit covers what the call reads.
@@ -148,7 +151,8 @@ pub trait Tool: Send + Sync {
         Box::pin(async { Ok(Vec::new()) })
     }
 
-    /// Runs. The permit covers [`Tool::effects`]; the future may be dropped at any moment.
+    /// Runs. The permit covers [`Tool::effects`]; the future may be dropped at any moment. One that is not done a moment
+    /// after `cancel` is dropped; until then it may say how far it came.
     fn run<'a>(
         &'a self,
         permit: &'a Permit,

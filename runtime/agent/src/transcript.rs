@@ -148,6 +148,8 @@ pub struct ToolOutcome {
     pub locations: Vec<Location>,
     /// For programs: a JSON value beside the content.
     pub structured: Option<Value>,
+    /// Whether it was no success, though there is something to show.
+    pub failed: bool,
 }
 
 impl ToolOutcome {
@@ -163,6 +165,7 @@ impl ToolOutcome {
             let piece = match content {
                 ToolContent::Text { text } | ToolContent::Resource { text, .. } => text.as_str(),
                 ToolContent::Image { data, mime } => &format!("[{mime}, about {} bytes]", data.len() / 4 * 3),
+                ToolContent::Terminal { output, .. } => output.as_str(),
                 ToolContent::Diff { .. } | ToolContent::Link { .. } => continue,
             };
             if !text.is_empty() {
@@ -212,6 +215,18 @@ pub enum ToolContent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         size: Option<u64>,
     },
+    /// A command that was run.
+    Terminal {
+        /// The client's terminal that it ran in, which shows it as long as the client lives; none for one that ran on
+        /// this machine.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        terminal: Option<String>,
+        /// What it wrote, and how it ended; empty while it runs.
+        output: String,
+        /// How it ended, once it has.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<TerminalExit>,
+    },
     /// A change to a file.
     Diff {
         /// Absolute path.
@@ -221,6 +236,24 @@ pub enum ToolContent {
         /// The text after.
         new: String,
     },
+}
+
+/// How a command ended; neither where it was killed by us, or nobody knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalExit {
+    /// Its exit code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+    /// The signal that ended it, such as `SIGSEGV`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+}
+
+/// `text` as a Markdown block that it cannot break out of.
+pub fn fenced(language: &str, text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}{language}\n{}\n{fence}", text.trim_end_matches('\n'))
 }
 
 /// A place in a file.
@@ -317,4 +350,21 @@ pub struct Usage {
     /// What it cost, where the model's price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_breaks_out_of_its_block() {
+        for (text, block) in [
+            ("ls\n", "```sh\nls\n```"),
+            ("", "```sh\n\n```"),
+            ("a `b` ``c``", "```sh\na `b` ``c``\n```"),
+            ("```\nrm\n```", "````sh\n```\nrm\n```\n````"),
+        ] {
+            assert_eq!(fenced("sh", text), block);
+        }
+    }
 }

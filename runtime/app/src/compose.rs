@@ -6,11 +6,13 @@
 
 mod accounts;
 mod book;
+mod commands;
 mod keys;
 mod permissions;
 mod shelf;
 mod storage;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -24,8 +26,8 @@ use acp_runtime_agent::options::{Choices, Options, PluginChoice};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
 use acp_runtime_agent::policy::{Leeway, Mode};
 use acp_runtime_agent::session::{
-    Fork, OpenError, OrderedApprover, OrderedElicitor, Outbox, SessionFactory, SessionHandle, SessionParts,
-    SessionRequest, command_catalog, forked,
+    Fork, OpenError, OrderedApprover, OrderedElicitor, OrderedTerminal, Outbox, SessionFactory, SessionHandle,
+    SessionParts, SessionRequest, command_catalog, forked,
 };
 use acp_runtime_agent::store::{Claim, KeptSession, SessionRecord, SessionSetup, SessionStore};
 use acp_runtime_agent::tool::ToolCatalog;
@@ -49,6 +51,7 @@ use crate::workspace::{DiskWorkspace, RootError, RootRegistry};
 
 use accounts::Accounts;
 use book::Book;
+use commands::Commands;
 pub use keys::Keys;
 use permissions::Permissions;
 pub use shelf::{KnownPlugin, Origin, Shelf};
@@ -69,6 +72,7 @@ pub struct Runtime {
     audit: AuditLog,
     shelf: Shelf,
     mcp: Mcp,
+    commands: Commands,
 }
 
 /// A session that is about to begin.
@@ -113,9 +117,11 @@ impl Runtime {
         let shelf = Shelf::new(host, bundled, settings.plugins.paths.clone(), paths.plugins());
         let audit = AuditLog::new(paths.audit());
         let keys = keys.clone();
-        let launcher = Launcher::new(own_executable(), BASE_VARIABLES.iter().filter_map(inherited).collect());
+        let launcher = Launcher::new(own_executable(), inherited(&BASE_VARIABLES));
+        let commands = Commands::new(launcher.clone(), &settings.shell);
         let mcp = Mcp::new(launcher, settings.mcp.clone(), variable);
-        Ok(Arc::new(Self { settings, models, keys, store, folders: RootRegistry::default(), audit, shelf, mcp }))
+        let folders = RootRegistry::default();
+        Ok(Arc::new(Self { settings, models, keys, store, folders, audit, shelf, mcp, commands }))
     }
 
     /// The plugins of this process.
@@ -213,8 +219,16 @@ impl Runtime {
         let loaded: Vec<_> = plugins.iter().map(|known| known.plugin.clone()).collect();
         let offered = self.shelf.host().open(&loaded, scope);
         let mut tools = ToolCatalog::new(options.switches().clone());
-        let events = Arc::new(outbox.clone());
-        for tool in native_tools(Surroundings { workspace, roots: roots.clone(), elicitor, events }) {
+        let terminal = face.terminal(&id, &roots, self.commands.terminal(&roots));
+        let surroundings = Surroundings {
+            workspace,
+            roots: roots.clone(),
+            elicitor,
+            terminal: Arc::new(OrderedTerminal::new(outbox.clone(), terminal)),
+            shell: self.commands.limits(settings.limits.tool_output.get()),
+            events: Arc::new(outbox.clone()),
+        };
+        for tool in native_tools(surroundings) {
             add(tools.add(tool));
         }
         let mut panels = PanelBoard::new(stale, options.switches().clone());
@@ -393,9 +407,9 @@ fn furnish(offered: SessionPlugins, tools: &mut ToolCatalog, panels: &mut PanelB
     }
 }
 
-/// A variable that started programs inherit.
-fn inherited(name: &&str) -> Option<(String, String)> {
-    variable(name).map(|value| ((*name).to_owned(), value))
+/// The variables of that name which are set here.
+fn inherited(names: &[&str]) -> BTreeMap<String, String> {
+    names.iter().filter_map(|name| Some(((*name).to_owned(), variable(name)?))).collect()
 }
 
 fn add<E: std::fmt::Display>(added: Result<(), E>) {

@@ -26,6 +26,7 @@ pub mod secret;
 pub mod secrets;
 pub mod settings;
 pub mod store;
+pub mod terminal;
 pub mod tools;
 pub mod transport;
 pub mod workspace;

@@ -10,6 +10,7 @@
 //! programs are for. Tested over the real binary in `tests/it/process.rs`.
 
 mod capture;
+mod containment;
 mod group;
 mod guardian;
 mod launcher;
@@ -18,6 +19,7 @@ mod role;
 mod running;
 
 pub use capture::Capture;
+pub use containment::unsupported as cannot_contain;
 pub use launcher::{Launcher, own_executable};
 pub use program::{BASE_VARIABLES, Input, Outputs, Program, StartError};
 pub use role::Role;

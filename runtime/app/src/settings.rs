@@ -10,6 +10,7 @@ mod file;
 mod paths;
 mod project;
 mod sections;
+mod shell;
 mod written;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ pub use sections::{
     BusyPolicy, FilesSettings, LimitSettings, LogSettings, PermissionSettings, PluginSettings, PromptSettings,
     SecretSettings, Settings, Timeout,
 };
+pub use shell::{Containment, ShellSettings};
 pub use written::{LogFilter, Written};
 
 /// What goes before the files: the command line, and the environment in its place.
@@ -106,7 +108,7 @@ impl Settings {
     /// Makes the relative paths of the file relative to its folder, and `~/` the user's home.
     fn anchor(&mut self, folder: &Path) {
         let home = directories::UserDirs::new();
-        for path in self.plugins.paths.iter_mut().chain(self.log.file.as_mut()) {
+        for path in self.plugins.paths.iter_mut().chain(&mut self.shell.writable).chain(self.log.file.as_mut()) {
             *path = match (path.strip_prefix("~"), &home) {
                 (Ok(rest), Some(home)) => home.home_dir().join(rest),
                 (Ok(_), None) | (Err(_), _) => folder.join(&*path),

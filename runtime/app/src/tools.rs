@@ -1,4 +1,5 @@
-//! The runtime's own tools: reading, writing and searching the session's files, keeping its plan, and asking its person.
+//! The runtime's own tools: reading, writing and searching the session's files, running commands, keeping its plan, and
+//! asking its person.
 //!
 //! One file per tool. Those for files go through the [`Workspace`] port with the permit of their call; none opens a path
 //! by itself, so an editor's buffers can stand in for the disk. Their specs are shared by all sessions. Knows nothing
@@ -14,6 +15,7 @@ mod near_miss;
 mod on_files;
 mod output;
 mod read_file;
+mod shell;
 mod update_plan;
 mod write_file;
 
@@ -23,6 +25,7 @@ use acp_runtime_agent::capability::{Roots, ToolName};
 use acp_runtime_agent::elicit::Elicitor;
 use acp_runtime_agent::event::EventSink;
 use acp_runtime_agent::model::{InputSchema, ToolKind, ToolSpec};
+use acp_runtime_agent::terminal::Terminal;
 use acp_runtime_agent::tool::{Tool, ToolError};
 use acp_runtime_agent::workspace::Workspace;
 use schemars::generate::SchemaSettings;
@@ -31,6 +34,7 @@ use schemars::{JsonSchema, Schema};
 use tokio_util::sync::CancellationToken;
 
 use self::on_files::Files;
+pub use shell::ShellLimits;
 
 /// What a session lends to its tools.
 pub struct Surroundings {
@@ -40,13 +44,17 @@ pub struct Surroundings {
     pub roots: Roots,
     /// The way to its person.
     pub elicitor: Arc<dyn Elicitor>,
-    /// What is told of its plan.
+    /// Where its commands run.
+    pub terminal: Arc<dyn Terminal>,
+    /// How far they may go.
+    pub shell: ShellLimits,
+    /// Where it is told what happens.
     pub events: Arc<dyn EventSink>,
 }
 
 /// The tools of one session.
 pub fn native_tools(surroundings: Surroundings) -> Vec<Arc<dyn Tool>> {
-    let Surroundings { workspace, roots, elicitor, events } = surroundings;
+    let Surroundings { workspace, roots, elicitor, terminal, shell, events } = surroundings;
     let files = Files { workspace, roots };
     vec![
         files.tool::<read_file::ReadFile>(),
@@ -55,6 +63,7 @@ pub fn native_tools(surroundings: Surroundings) -> Vec<Arc<dyn Tool>> {
         files.tool::<list_directory::ListDirectory>(),
         files.tool::<find_files::FindFiles>(),
         files.tool::<grep::Grep>(),
+        Arc::new(shell::Shell { files, terminal, events: events.clone(), limits: shell }),
         Arc::new(update_plan::UpdatePlan(events)),
         Arc::new(ask_user::AskUser(elicitor)),
     ]
@@ -62,13 +71,17 @@ pub fn native_tools(surroundings: Surroundings) -> Vec<Arc<dyn Tool>> {
 
 /// What is done, and to what: one line, whatever the model wrote.
 fn title(verb: &str, object: &str) -> String {
+    format!("{verb} `{}`", one_line(object).replace('`', " "))
+}
+
+/// The beginning of a text, as one line.
+fn one_line(text: &str) -> String {
     const MOST: usize = 120;
-    let plain = |c: char| if c.is_control() || c == '`' { ' ' } else { c };
-    let mut shown: String = object.chars().take(MOST).map(plain).collect();
-    if object.chars().nth(MOST).is_some() {
+    let mut shown: String = text.chars().take(MOST).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(MOST).is_some() {
         shown.push('…');
     }
-    format!("{verb} `{shown}`")
+    shown
 }
 
 /// The spec of a tool whose arguments are `A`: its doc comments are what the model reads of them.

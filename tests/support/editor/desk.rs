@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::terminals::{Late, Terminals};
+
 /// A permission request as a person sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Permission {
@@ -47,6 +49,17 @@ pub enum Answer {
     Hold,
 }
 
+/// What the editor does with a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Manner {
+    /// What it should.
+    Serve,
+    /// Says no, with that code and message.
+    Refuse(i64, &'static str),
+    /// Nothing, until [`EditorDouble::serve_ignored`](super::EditorDouble::serve_ignored).
+    Ignore,
+}
+
 /// What the person does with a form or a page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filled {
@@ -69,6 +82,8 @@ pub struct EditorOptions {
     pub answer: Arc<dyn Fn(&Permission) -> Answer + Send + Sync>,
     /// How its person fills in forms and opens pages: gets the whole params.
     pub fill: Arc<dyn Fn(&Value) -> Filled + Send + Sync>,
+    /// What it does with requests of a method.
+    pub manner: Arc<dyn Fn(&str) -> Manner + Send + Sync>,
     /// Unsaved text, by absolute path.
     pub buffers: HashMap<String, String>,
     /// Whether messages have `Content-Length` headers, instead of being lines.
@@ -83,6 +98,7 @@ impl Default for EditorOptions {
             capabilities: json!({}),
             answer: Arc::new(|_| Answer::Pick("allow_once")),
             fill: Arc::new(|_| Filled::Cancel),
+            manner: Arc::new(|_| Manner::Serve),
             buffers: HashMap::new(),
             headers: false,
             echo: false,
@@ -103,6 +119,27 @@ impl EditorOptions {
     pub fn filling(mut self, fill: impl Fn(&Value) -> Filled + Send + Sync + 'static) -> Self {
         self.capabilities["elicitation"] = json!({ "form": {}, "url": {} });
         self.fill = Arc::new(fill);
+        self
+    }
+
+    /// Offers terminals.
+    #[must_use]
+    pub fn with_terminals(mut self) -> Self {
+        self.capabilities["terminal"] = json!(true);
+        self
+    }
+
+    /// Draws terminals for output that it is told.
+    #[must_use]
+    pub fn drawing_output(mut self) -> Self {
+        self.capabilities["_meta"]["terminal_output"] = json!(true);
+        self
+    }
+
+    /// Treats requests as `manner` says of their method.
+    #[must_use]
+    pub fn behaving(mut self, manner: impl Fn(&str) -> Manner + Send + Sync + 'static) -> Self {
+        self.manner = Arc::new(manner);
         self
     }
 
@@ -155,6 +192,9 @@ pub(super) struct Desk {
     pub(super) elicitations: Vec<Value>,
     /// Method and path of every file call.
     pub(super) file_calls: Vec<(String, String)>,
+    pub(super) terminals: Terminals,
+    /// Requests that were ignored: id, method and params.
+    pub(super) ignored: Vec<(Value, String, Value)>,
     /// Requests that nobody has answered yet, and how each is given up.
     pub(super) held: Vec<(Value, Value)>,
     /// How many of them were withdrawn.
@@ -169,10 +209,31 @@ impl Desk {
         id: &Value,
         method: &str,
         params: &Value,
+        late: &Late,
+    ) -> Option<Value> {
+        match (options.manner)(method) {
+            Manner::Serve => self.serve(options, id, method, params, late),
+            Manner::Refuse(code, message) => Some(json!({ "error": { "code": code, "message": message } })),
+            Manner::Ignore => {
+                self.ignored.push((id.clone(), method.to_owned(), params.clone()));
+                None
+            }
+        }
+    }
+
+    /// The answer of an editor that does what it should.
+    pub(super) fn serve(
+        &mut self,
+        options: &EditorOptions,
+        id: &Value,
+        method: &str,
+        params: &Value,
+        late: &Late,
     ) -> Option<Value> {
         match method {
             "session/request_permission" => self.permit(options, id, params),
             "elicitation/create" => self.elicit(options, id, params),
+            method if method.starts_with("terminal/") => self.terminals.answer(id, method, params, late),
             "fs/read_text_file" => Some(self.read(params)),
             "fs/write_text_file" => Some(self.write(params)),
             _ => Some(json!({ "error": { "code": -32601, "message": "Method not found" } })),

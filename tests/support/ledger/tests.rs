@@ -110,6 +110,12 @@ fn each_rule_refuses() {
     let read = request(7, "fs/read_text_file", json!({ "sessionId": "s", "path": "/p" }));
     let relative = request(7, "fs/read_text_file", json!({ "sessionId": "s", "path": "p" }));
     let fs = json!({ "fs": { "readTextFile": true } });
+    let drawing = json!({ "_meta": { "terminal_output": true } });
+    let told = |kind: &str, more: Value| {
+        let mut told = json!({ "sessionUpdate": kind, "toolCallId": "c", "title": "t" });
+        told.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        update(told)
+    };
     let cases: Vec<(&str, Vec<String>)> = vec![
         ("outside of a turn", with(&none, vec![end(), text("late")])),
         ("never announced", with(&none, vec![call("tool_call_update", "completed")])),
@@ -126,6 +132,18 @@ fn each_rule_refuses() {
         (
             "needs the client's `/plan`",
             with(&none, vec![update(json!({ "sessionUpdate": "plan_removed", "planId": "p" }))]),
+        ),
+        (
+            "did not ask for",
+            with(&none, vec![told("tool_call", json!({ "_meta": { "terminal_info": { "terminal_id": "t" } } }))]),
+        ),
+        (
+            "was not announced",
+            with(&drawing, vec![told("tool_call", json!({ "_meta": { "terminal_output": { "terminal_id": "t" } } }))]),
+        ),
+        (
+            "does not know",
+            with(&none, vec![told("tool_call", json!({ "content": [{ "type": "terminal", "terminalId": "t" }] }))]),
         ),
         ("clients get wrong", with(&none, vec![permission(&["allow_once", "allow_once", "reject_once"])])),
         ("clients get wrong", with(&none, vec![permission(&["allow_once"])])),

@@ -89,9 +89,12 @@ impl EffectPattern {
     }
 
     /// Whether some of `effect` belongs to it, as far as single paths tell: what a prohibition needs. A whole folder
-    /// with forbidden paths in it is not forbidden: its entries are judged one by one.
+    /// with forbidden paths in it is not forbidden: its entries are judged one by one. A program that runs others is
+    /// forbidden with any program: what it runs is not told.
     pub fn touches(&self, effect: &Effect) -> bool {
-        self.judge(effect, |glob, from, to| glob.matches(from) || glob.matches(to))
+        let hidden =
+            || matches!(&self.form, Form::Program(_)) && matches!(effect, Effect::Run(line) if line.is_opaque());
+        self.judge(effect, |glob, from, to| glob.matches(from) || glob.matches(to)) || hidden()
     }
 
     fn judge(&self, effect: &Effect, moved: impl Fn(&PathGlob, &str, &str) -> bool) -> bool {

@@ -25,6 +25,7 @@ fn call(message: &str, id: &str, local: bool) -> SessionEvent {
         title: "T".into(),
         kind: ToolKind::Other,
         locations: Vec::new(),
+        terminal: None,
         local,
     }
 }

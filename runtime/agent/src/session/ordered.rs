@@ -1,13 +1,15 @@
-//! Questions in the order of events: what was emitted before is shown first, since clients refuse a question about a call
-//! that they have not heard of.
+//! Clients in the order of events: what was emitted before is shown first, since clients refuse a question about a call
+//! that they have not heard of, and forget a terminal that was released before they heard whose it is.
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
 
 use super::Outbox;
 use crate::elicit::{Elicitor, Form, Page, Reply};
-use crate::gate::{Approval, Approver, Ask};
+use crate::gate::{Approval, Approver, Ask, Permit};
+use crate::terminal::{Ran, ShellCommand, Terminal, TerminalError, Viewer};
 
 /// Asks for permission, after all that was emitted.
 pub struct OrderedApprover {
@@ -72,5 +74,57 @@ impl Elicitor for OrderedElicitor {
 
     fn done(&self, page: &Page) {
         self.inner.done(page);
+    }
+}
+
+/// Runs commands whose terminal is shown before anything else is done with it.
+pub struct OrderedTerminal {
+    outbox: Outbox,
+    inner: Arc<dyn Terminal>,
+}
+
+impl OrderedTerminal {
+    /// Runs commands in `inner`, and shows them through `outbox`.
+    pub fn new(outbox: Outbox, inner: Arc<dyn Terminal>) -> Self {
+        Self { outbox, inner }
+    }
+}
+
+impl Terminal for OrderedTerminal {
+    fn is_clients(&self) -> bool {
+        self.inner.is_clients()
+    }
+
+    fn run<'a>(
+        &'a self,
+        permit: &'a Permit,
+        command: &'a ShellCommand,
+        viewer: &'a dyn Viewer,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<Ran, TerminalError>> {
+        Box::pin(async move {
+            let viewer = OrderedViewer { outbox: &self.outbox, inner: viewer };
+            self.inner.run(permit, command, &viewer, cancel).await
+        })
+    }
+}
+
+struct OrderedViewer<'a> {
+    outbox: &'a Outbox,
+    inner: &'a dyn Viewer,
+}
+
+impl Viewer for OrderedViewer<'_> {
+    fn opened<'a>(&'a self, terminal: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            self.inner.opened(terminal).await;
+            if let Err(error) = self.outbox.flush().await {
+                tracing::warn!("a terminal could not be shown: {error}");
+            }
+        })
+    }
+
+    fn wrote(&self, text: String) {
+        self.inner.wrote(text);
     }
 }

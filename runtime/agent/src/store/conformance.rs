@@ -14,7 +14,7 @@ use crate::model::ToolKind;
 use crate::policy::Mode;
 use crate::transcript::{
     Cost, Location, MessageId, Part, PlanEntry, PlanPriority, PlanStatus, SessionId, StopReason, SystemPrompt,
-    SystemPromptMode, ToolCall, ToolCallId, ToolContent, Usage,
+    SystemPromptMode, TerminalExit, ToolCall, ToolCallId, ToolContent, Usage,
 };
 
 /// Runs every rule; `fresh` makes an empty store.
@@ -107,6 +107,11 @@ async fn every_kind_of_event_survives(store: &impl SessionStore) {
                 mime: None,
                 size: Some(u64::MAX),
             },
+            ToolContent::Terminal {
+                terminal: Some("t1".to_owned()),
+                output: "out".to_owned(),
+                exit: Some(TerminalExit { code: Some(1), signal: Some("SIGTERM".to_owned()) }),
+            },
         ]),
         locations: Some(vec![location.clone()]),
         structured: Some(json!({ "n": 1.5 })),
@@ -133,6 +138,7 @@ async fn every_kind_of_event_survives(store: &impl SessionStore) {
             title: "Search".to_owned(),
             kind: ToolKind::Search,
             locations: vec![location],
+            terminal: Some("/project".to_owned()),
             local: true,
         },
         SessionEvent::ToolCallUpdated(update),

@@ -1,6 +1,7 @@
 //! One tool call: announced, authorised, run, and its outcome told to the model and the client.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -10,12 +11,17 @@ use crate::capability::ToolName;
 use crate::event::{EventSink as _, SessionEvent, ToolCallStatus, ToolCallUpdate};
 use crate::gate::{Exhibit, Origin, Permit};
 use crate::model::ToolKind;
+use crate::plain::ends;
 use crate::store::KeptOutput;
 use crate::tool::{Presentation, Tool, ToolArguments, ToolCatalog, ToolError};
 use crate::transcript::{MessageId, ToolCall, ToolCallId, ToolContent, ToolOutcome};
 
 /// Bytes of a text that a client is shown; of a longer one it gets the beginning, and a link to the whole.
 const SHOWN: usize = 16 * 1024;
+
+/// How long a tool may take after its turn was cancelled, to end what it does and to say how far it came. Shorter than
+/// what the end of a client's input leaves for all that runs.
+const FAREWELL: Duration = Duration::from_millis(500);
 
 /// A call that the client knows of and that has not run yet.
 pub(super) struct Announced {
@@ -35,7 +41,7 @@ impl TurnContext {
         let ready = prepare(tools, &call);
         let (presentation, kind) = match &ready {
             Ok(ready) => (ready.tool.present(&ready.arguments), ready.tool.spec().kind),
-            Err(_) => (Presentation { title: shown_name(&call.name), locations: Vec::new() }, ToolKind::default()),
+            Err(_) => (Presentation { title: shown_name(&call.name), ..Presentation::default() }, ToolKind::default()),
         };
         let id = call.id.clone();
         self.outbox.emit(SessionEvent::ToolCallStarted {
@@ -44,6 +50,7 @@ impl TurnContext {
             title: presentation.title,
             kind,
             locations: presentation.locations,
+            terminal: presentation.terminal,
             local,
         });
         Announced { call: id, ready }
@@ -57,11 +64,7 @@ impl TurnContext {
     ) -> Result<ToolOutcome, ToolError> {
         let Announced { call, ready } = announced;
         let outcome = match ready {
-            Ok(ready) => tokio::select! {
-                biased;
-                () = cancel.cancelled() => Err(ToolError::cancelled()),
-                outcome = self.authorise_and_run(&call, ready, cancel) => outcome,
-            },
+            Ok(ready) => self.authorise_and_run(&call, ready, cancel).await,
             Err(error) => Err(error),
         };
         let update = match &outcome {
@@ -85,12 +88,24 @@ impl TurnContext {
             return Err(ToolError::to_model("not-found", format!("there is no tool `{name}` any more{plugin}")));
         }
         let origin = Origin::Model { call: call.clone(), tool: name };
-        let permit = self.authorise(call, origin, &*tool, &arguments).await?;
+        let permit = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(ToolError::cancelled()),
+            permit = self.authorise(call, origin, &*tool, &arguments) => permit?,
+        };
         let update = ToolCallUpdate { status: Some(ToolCallStatus::InProgress), ..ToolCallUpdate::of(call.clone()) };
         self.outbox.emit(SessionEvent::ToolCallUpdated(update));
         // A tool may hold this thread: whoever shows the event must not have to wait for it here.
         tokio::task::yield_now().await;
-        tool.run(&permit, arguments, cancel.child_token()).await
+        let given_up = async {
+            cancel.cancelled().await;
+            tokio::time::sleep(FAREWELL).await;
+        };
+        tokio::select! {
+            biased;
+            outcome = tool.run(&permit, arguments, cancel.child_token()) => outcome,
+            () = given_up => Err(ToolError::cancelled()),
+        }
     }
 
     /// What only reads is decided first, so that the question about the rest can show what would change.
@@ -131,7 +146,7 @@ impl TurnContext {
             content.push(ToolContent::Link { name, uri, mime: Some("text/plain".to_owned()), size: Some(size) });
         }
         ToolCallUpdate {
-            status: Some(ToolCallStatus::Completed),
+            status: Some(if outcome.failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed }),
             content: Some(content),
             locations: (!outcome.locations.is_empty()).then(|| outcome.locations.clone()),
             structured: outcome.structured.as_ref().map(|value| bounded(value, limit)),
@@ -174,6 +189,10 @@ fn capped(content: &ToolContent, limit: usize) -> ToolContent {
         ToolContent::Text { text } => ToolContent::Text { text: cut(text, limit) },
         ToolContent::Resource { uri, text, mime } => {
             ToolContent::Resource { uri: uri.clone(), text: cut(text, limit), mime: mime.clone() }
+        }
+        ToolContent::Terminal { terminal, output, exit } => {
+            let output = ends(output, limit).unwrap_or_else(|| output.clone());
+            ToolContent::Terminal { terminal: terminal.clone(), output, exit: exit.clone() }
         }
         other @ (ToolContent::Image { .. } | ToolContent::Link { .. } | ToolContent::Diff { .. }) => other.clone(),
     }

@@ -249,12 +249,16 @@ pub struct FakeTool {
     spec: Arc<ToolSpec>,
     writes: bool,
     act: Act,
-    hang: Option<Hang>,
+    hang: Option<(Arc<Notify>, Hang)>,
     plugin: Option<PluginId>,
 }
 
-/// Says that it started, then waits for the second, if there is one, or for ever.
-struct Hang(Arc<Notify>, Option<Arc<Notify>>);
+/// What a tool waits for that has said that it started.
+enum Hang {
+    ForEver,
+    Until(Arc<Notify>),
+    UntilCancelled,
+}
 
 impl FakeTool {
     pub fn new(name: &str, writes: bool, act: fn(Value) -> Result<ToolOutcome, ToolError>) -> Arc<dyn Tool> {
@@ -271,12 +275,21 @@ impl FakeTool {
 
     /// A tool that says that it started and then never ends, whatever it is told.
     pub fn hanging(name: &str, started: Arc<Notify>) -> Arc<dyn Tool> {
-        Self::build(name, false, Box::new(|_| Ok(ToolOutcome::default())), Some(Hang(started, None)))
+        Self::build(name, false, Box::new(|_| Ok(ToolOutcome::default())), Some((started, Hang::ForEver)))
     }
 
     /// A tool that says that it started and then waits for `go`.
     pub fn waiting(name: &str, started: Arc<Notify>, go: Arc<Notify>) -> Arc<dyn Tool> {
-        Self::build(name, false, Box::new(|_| Ok(ToolOutcome::text("waited"))), Some(Hang(started, Some(go))))
+        Self::build(name, false, Box::new(|_| Ok(ToolOutcome::text("waited"))), Some((started, Hang::Until(go))))
+    }
+
+    /// A tool that says that it started and ends with `act` when it is cancelled.
+    pub fn until_cancelled(
+        name: &str,
+        started: Arc<Notify>,
+        act: fn(Value) -> Result<ToolOutcome, ToolError>,
+    ) -> Arc<dyn Tool> {
+        Self::build(name, false, Box::new(act), Some((started, Hang::UntilCancelled)))
     }
 
     /// A tool of [`plugin`].
@@ -287,11 +300,11 @@ impl FakeTool {
         })
     }
 
-    fn build(name: &str, writes: bool, act: Act, hang: Option<Hang>) -> Arc<dyn Tool> {
+    fn build(name: &str, writes: bool, act: Act, hang: Option<(Arc<Notify>, Hang)>) -> Arc<dyn Tool> {
         Arc::new(Self::make(name, writes, act, hang))
     }
 
-    fn make(name: &str, writes: bool, act: Act, hang: Option<Hang>) -> Self {
+    fn make(name: &str, writes: bool, act: Act, hang: Option<(Arc<Notify>, Hang)>) -> Self {
         let spec = ToolSpec {
             name: ToolName::new(name).unwrap(),
             title: name.to_owned(),
@@ -340,17 +353,18 @@ impl Tool for FakeTool {
         &'a self,
         permit: &'a Permit,
         arguments: ToolArguments,
-        _: CancellationToken,
+        cancel: CancellationToken,
     ) -> BoxFuture<'a, Result<ToolOutcome, ToolError>> {
         for effect in self.effects(&arguments).unwrap() {
             assert!(permit.covers(&effect), "{effect}");
         }
         Box::pin(async move {
-            if let Some(Hang(started, go)) = &self.hang {
+            if let Some((started, hang)) = &self.hang {
                 started.notify_one();
-                match go {
-                    Some(go) => go.notified().await,
-                    None => futures::future::pending().await,
+                match hang {
+                    Hang::ForEver => futures::future::pending().await,
+                    Hang::Until(go) => go.notified().await,
+                    Hang::UntilCancelled => cancel.cancelled().await,
                 }
             }
             (self.act)(arguments.as_value().clone())
@@ -489,6 +503,7 @@ pub fn script(events: &[SessionEvent]) -> String {
                         ToolContent::Resource { uri, .. } => uri.clone(),
                         ToolContent::Image { mime, .. } => mime.clone(),
                         ToolContent::Link { name, uri, size, .. } => format!("link to {name} at {uri}, {size:?} bytes"),
+                        ToolContent::Terminal { output, .. } => output.clone(),
                     })
                     .collect();
                 format!("{} {status} {}", update.id, shown.join(" + ")).trim_end().to_owned()

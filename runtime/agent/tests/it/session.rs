@@ -142,6 +142,24 @@ async fn a_cancel_that_comes_before_its_prompt_counts_for_it() {
 }
 
 #[tokio::test]
+async fn a_cancelled_tool_may_say_how_far_it_came() {
+    let started = Arc::new(Notify::new());
+    let half = |_| Ok(ToolOutcome { failed: true, ..ToolOutcome::text("half of it") });
+    let tools = vec![FakeTool::until_cancelled("work", started.clone(), half)];
+    let stage = Setting { tools, ..Setting::default() }
+        .play(vec![vec![call("work", json!({})), stop()], vec![say("fine"), stop()]]);
+    let prompt = stage.session.prompt(text("a"));
+    started.notified().await;
+    stage.session.cancel();
+    assert_eq!(prompt.await, Ok(StopReason::Cancelled));
+    let shown = script(&stage.screen.shown());
+    assert!(shown.contains("call-1 failed half of it\n"), "{shown}");
+    assert_eq!(stage.session.prompt(text("b")).await, Ok(StopReason::EndTurn));
+    let requests = stage.model.requests.lock().unwrap();
+    assert!(format!("{:?}", requests.last()).contains("half of it"), "the model is told as well");
+}
+
+#[tokio::test]
 async fn closing_answers_everything_and_takes_nothing_more() {
     let never = Arc::new(Notify::new());
     let stage = Setting::default().play(vec![vec![say("Hel"), Line::Wait(never)]]);

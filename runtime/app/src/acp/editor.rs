@@ -1,4 +1,4 @@
-//! The client as the person to ask and as a place of files.
+//! The client as the person to ask, as a place of files, and as a place to run commands.
 //!
 //! Nothing is asked of a client that it did not offer. Requests are sent from the session's own tasks, never from the
 //! dispatch loop; each has its time, and dropping one withdraws it. Tested in `tests.rs` with a client at the other end.
@@ -6,6 +6,7 @@
 mod approver;
 mod elicitor;
 mod files;
+mod terminal;
 
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use agent_client_protocol::{
 pub(super) use approver::EditorApprover;
 pub(super) use elicitor::EditorElicitor;
 pub(super) use files::EditorWorkspace;
+pub(super) use terminal::EditorTerminal;
 
 /// How long a client may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +51,15 @@ enum Unanswered {
 impl Peer {
     /// Asks for something that needs no person.
     async fn ask<Req: JsonRpcRequest>(&self, request: Req) -> Result<Req::Response, Unanswered> {
-        let answer = self.connection.send_request(request).block_task();
-        within(self.patience.client, answer).await
+        self.ask_within(self.patience.client, request).await
+    }
+
+    async fn ask_within<Req: JsonRpcRequest>(
+        &self,
+        patience: Duration,
+        request: Req,
+    ) -> Result<Req::Response, Unanswered> {
+        within(patience, self.connection.send_request(request).block_task()).await
     }
 
     /// Asks for something that the person must answer.
@@ -60,6 +69,11 @@ impl Peer {
             Some(patience) => within(patience, answer).await,
             None => Ok(answer.await?),
         }
+    }
+
+    /// Asks, and does not wait for the answer. The request is on its way when this returns.
+    fn send(&self, request: impl JsonRpcRequest) {
+        self.connection.send_request(request).detach();
     }
 
     fn tell(&self, notification: impl JsonRpcNotification) {

@@ -15,6 +15,7 @@ use acp_runtime_agent::event::{Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::Approver;
 use acp_runtime_agent::session::{Audience, Face, SessionHandle, SessionRequest};
 use acp_runtime_agent::store::KeptSession;
+use acp_runtime_agent::terminal::Terminal;
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::workspace::Workspace;
 use agent_client_protocol::v1::schema;
@@ -23,7 +24,7 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
-use super::editor::{EditorApprover, EditorElicitor, EditorWorkspace, Patience, Peer};
+use super::editor::{EditorApprover, EditorElicitor, EditorTerminal, EditorWorkspace, Patience, Peer};
 use super::offers::{Offer, Offers};
 use super::{Options, panels, wire};
 use crate::transport::Flow;
@@ -94,6 +95,13 @@ impl Face for EditorFace {
     fn elicitor(&self, session: &SessionId) -> Arc<dyn Elicitor> {
         let (forms, pages) = (self.offers.has(Offer::Forms), self.offers.has(Offer::Pages));
         Arc::new(EditorElicitor { peer: self.peer(session), forms, pages })
+    }
+
+    fn terminal(&self, session: &SessionId, roots: &Roots, local: Arc<dyn Terminal>) -> Arc<dyn Terminal> {
+        if !self.offers.has(Offer::Terminals) {
+            return local;
+        }
+        Arc::new(EditorTerminal { peer: self.peer(session), roots: roots.clone() })
     }
 
     fn overlay(&self, session: &SessionId, roots: &Roots, disk: Arc<dyn Workspace>) -> Arc<dyn Workspace> {

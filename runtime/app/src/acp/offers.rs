@@ -12,6 +12,10 @@ pub(super) enum Offer {
     ReadTextFile,
     /// `fs/write_text_file`.
     WriteTextFile,
+    /// `terminal/*`.
+    Terminals,
+    /// It draws a terminal for output that it is told in `_meta`.
+    TerminalOutput,
     /// `elicitation/create` with a form.
     Forms,
     /// `elicitation/create` with a page to open.
@@ -45,6 +49,8 @@ enum Sign {
 const TABLE: &[(Offer, &str, Sign)] = &[
     (Offer::ReadTextFile, "/fs/readTextFile", Sign::True),
     (Offer::WriteTextFile, "/fs/writeTextFile", Sign::True),
+    (Offer::Terminals, "/terminal", Sign::True),
+    (Offer::TerminalOutput, "/_meta/terminal_output", Sign::True),
     (Offer::Forms, "/elicitation/form", Sign::Object),
     (Offer::Pages, "/elicitation/url", Sign::Object),
     (Offer::Notices, "/session/notices", Sign::Object),
@@ -108,6 +114,11 @@ mod tests {
             (json!({ "fs": { "readTextFile": true } }), vec![Offer::ReadTextFile]),
             (json!({ "fs": { "readTextFile": false, "writeTextFile": true } }), vec![Offer::WriteTextFile]),
             (json!({ "fs": { "readTextFile": "true", "writeTextFile": {} } }), vec![]),
+            (
+                json!({ "terminal": true, "_meta": { "terminal_output": true } }),
+                vec![Offer::Terminals, Offer::TerminalOutput],
+            ),
+            (json!({ "terminal": {}, "_meta": { "terminal_output": 1 } }), vec![]),
             (json!({ "elicitation": {} }), vec![]),
             (json!({ "elicitation": { "form": {}, "url": null } }), vec![Offer::Forms]),
             (json!({ "session": { "notices": {} } }), vec![Offer::Notices]),

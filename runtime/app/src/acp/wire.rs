@@ -10,6 +10,7 @@ mod newer;
 mod options;
 mod plan;
 mod prompt;
+mod screen;
 mod servers;
 mod session;
 mod setup;

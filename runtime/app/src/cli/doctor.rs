@@ -13,9 +13,10 @@ use super::failure::{FAILED, Failure, store_hint};
 use super::wait;
 use crate::compose::{Keys, Runtime};
 use crate::models::{Models, NONE};
+use crate::process::cannot_contain;
 use crate::redaction::Redaction;
 use crate::secrets::{Place, SecretStore};
-use crate::settings::{Overrides, Paths, Settings};
+use crate::settings::{Containment, Overrides, Paths, Settings};
 
 /// The outcome of one check.
 #[derive(Debug, Serialize)]
@@ -58,6 +59,7 @@ pub(super) fn command(paths: &Paths, overrides: Overrides, json: bool) -> Result
         Err(error) => Check::fail("model", error.to_string(), MODEL),
     });
     checks.push(secrets(keys.secrets()));
+    checks.push(shell(settings.shell.containment, cannot_contain()));
     checks.extend(system());
     // A runtime that cannot be made has its reason among the checks.
     if let Ok(runtime) = Runtime::new(settings, paths, &keys) {
@@ -175,6 +177,22 @@ fn secrets(secrets: &SecretStore) -> Check {
     }
 }
 
+/// Whether commands that run on this machine are contained.
+fn shell(containment: Containment, cannot: Option<String>) -> Check {
+    let anywhere = "commands may write anywhere that you may";
+    match (containment, cannot) {
+        (Containment::None, _) => {
+            Check::warn("shell", anywhere, "set `shell.containment = \"landlock\"` in the configuration")
+        }
+        (Containment::Landlock, Some(why)) => Check::warn(
+            "shell",
+            format!("{anywhere}: {why}"),
+            "use Linux 5.13 or later with Landlock, or forbid `run` in `permission.deny`",
+        ),
+        (Containment::Landlock, None) => Check::ok("shell", "commands write only in their session's folders"),
+    }
+}
+
 async fn store(store: Arc<dyn SessionStore>, path: PathBuf) -> Check {
     match store.list(ListQuery { cwd: None, cursor: None, limit: 1 }).await {
         Ok(_) => Check::ok("sessions", format!("`{}`", path.display())),
@@ -245,6 +263,14 @@ mod tests {
             assert_eq!(check.outcome, outcome, "{toml}: {check:?}");
             assert_eq!(check.hint.is_some(), outcome != Outcome::Ok, "{toml}");
         }
+    }
+
+    #[test]
+    fn commands_that_nothing_contains_are_warned_of() {
+        let outcome = |containment, cannot: Option<&str>| shell(containment, cannot.map(str::to_owned)).outcome;
+        assert_eq!(outcome(Containment::Landlock, None), Outcome::Ok);
+        assert_eq!(outcome(Containment::Landlock, Some("old")), Outcome::Warn);
+        assert_eq!(outcome(Containment::None, None), Outcome::Warn);
     }
 
     #[test]

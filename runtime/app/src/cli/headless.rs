@@ -8,6 +8,7 @@ use acp_runtime_agent::elicit::{Elicitor, NoElicitor};
 use acp_runtime_agent::event::{SessionEvent, TurnEnd};
 use acp_runtime_agent::gate::{Approval, Approver, Ask};
 use acp_runtime_agent::session::{Audience, Face};
+use acp_runtime_agent::terminal::Terminal;
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::workspace::Workspace;
 use futures::future::BoxFuture;
@@ -39,6 +40,10 @@ impl Face for Headless {
 
     fn elicitor(&self, _session: &SessionId) -> Arc<dyn Elicitor> {
         Arc::new(NoElicitor)
+    }
+
+    fn terminal(&self, _session: &SessionId, _roots: &Roots, local: Arc<dyn Terminal>) -> Arc<dyn Terminal> {
+        local
     }
 
     fn overlay(&self, _session: &SessionId, _roots: &Roots, disk: Arc<dyn Workspace>) -> Arc<dyn Workspace> {

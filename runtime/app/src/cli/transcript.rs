@@ -50,6 +50,7 @@ impl<O: Write, S: Write> Transcript<O, S> {
             SessionEvent::TurnEnded { end: TurnEnd::Stopped(_) } => self.finish(),
             SessionEvent::UserMessage { .. }
             | SessionEvent::AgentThought { .. }
+            | SessionEvent::ToolOutput { .. }
             | SessionEvent::Plan { .. }
             | SessionEvent::Usage(_)
             | SessionEvent::Title { .. }
@@ -156,6 +157,7 @@ mod tests {
             title: "Search `a`\x1b[2J\nb".into(),
             kind: ToolKind::Search,
             locations: Vec::new(),
+            terminal: None,
             local: false,
         }
     }

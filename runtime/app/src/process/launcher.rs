@@ -145,7 +145,7 @@ fn work(executable: &Path, orders: &mpsc::Receiver<Order>) {
 
 fn start(executable: &Path, found: Found) -> io::Result<Running> {
     let Found { file, program, environment, launcher } = found;
-    let mut command = command(executable, &file);
+    let mut command = command(executable, &file, program.writable.as_deref());
     command.args(&program.arguments).current_dir(&program.folder).env_clear().envs(environment);
     // On Unix the word to go on comes through the input, whatever follows.
     command.stdin(if cfg!(unix) || program.input == Input::Piped { Stdio::piped() } else { Stdio::null() });
@@ -171,14 +171,18 @@ fn start(executable: &Path, found: Found) -> io::Result<Running> {
 
 #[cfg(unix)]
 #[expect(clippy::disallowed_methods, reason = "this room starts processes")]
-fn command(executable: &Path, file: &Path) -> Command {
+fn command(executable: &Path, file: &Path, writable: Option<&[PathBuf]>) -> Command {
     let mut command = Command::new(executable);
-    command.arg(super::role::EXEC).arg(file);
+    command.arg(super::role::EXEC);
+    for folder in writable.unwrap_or_default() {
+        command.arg(super::role::WRITABLE).arg(folder);
+    }
+    command.arg(file);
     command
 }
 
 #[cfg(not(unix))]
 #[expect(clippy::disallowed_methods, reason = "this room starts processes")]
-fn command(_executable: &Path, file: &Path) -> Command {
+fn command(_executable: &Path, file: &Path, _writable: Option<&[PathBuf]>) -> Command {
     Command::new(file)
 }

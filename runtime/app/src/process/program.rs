@@ -23,6 +23,8 @@ pub struct Program {
     pub input: Input,
     /// Where it writes.
     pub outputs: Outputs,
+    /// The folders that it may write in, beside temporary ones, where the system can keep it to that; none for any.
+    pub writable: Option<Vec<PathBuf>>,
 }
 
 /// What a program reads.
@@ -87,6 +89,7 @@ impl Program {
             environment: BTreeMap::new(),
             input: Input::Nothing,
             outputs: Outputs::Apart,
+            writable: None,
         }
     }
 

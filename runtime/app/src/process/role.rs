@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::guardian;
@@ -9,6 +10,8 @@ use super::program::Input;
 
 /// Becomes another program, once it is told to.
 pub(super) const EXEC: &str = "__exec";
+/// Before the program: a folder that it may write in. Given at all, it may not write elsewhere.
+pub(super) const WRITABLE: &str = "--writable";
 /// Looks after the groups of another process of ours.
 pub(super) const GUARD: &str = "__guard";
 
@@ -23,8 +26,15 @@ const CANNOT_EXECUTE: u8 = 126;
 /// What the binary was started for, other than to be itself.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Role {
-    /// To become the program with these arguments.
-    Exec(OsString, Vec<OsString>),
+    /// To become a program.
+    Exec {
+        /// The only folders that it may write in; none for any.
+        writable: Vec<PathBuf>,
+        /// Its file.
+        program: OsString,
+        /// Its arguments.
+        arguments: Vec<OsString>,
+    },
     /// To be the guardian.
     Guard,
 }
@@ -34,7 +44,15 @@ impl Role {
     pub fn of(arguments: impl IntoIterator<Item = OsString>) -> Option<Self> {
         let mut arguments = arguments.into_iter().skip(1);
         match arguments.next()?.to_str()? {
-            EXEC => Some(Self::Exec(arguments.next()?, arguments.collect())),
+            EXEC => {
+                let mut writable = Vec::new();
+                let mut program = arguments.next()?;
+                while program == WRITABLE {
+                    writable.push(arguments.next()?.into());
+                    program = arguments.next()?;
+                }
+                Some(Self::Exec { writable, program, arguments: arguments.collect() })
+            }
             GUARD => Some(Self::Guard),
             _ => None,
         }
@@ -43,8 +61,8 @@ impl Role {
     /// Plays it to its end.
     pub fn play(self) -> ExitCode {
         match self {
-            Self::Exec(program, arguments) => {
-                let error = match prepare() {
+            Self::Exec { writable, program, arguments } => {
+                let error = match prepare(&writable) {
                     Ok(true) => become_program(&program, &arguments),
                     Ok(false) => return ExitCode::FAILURE,
                     Err(error) => error,
@@ -73,28 +91,31 @@ pub(super) fn word(input: Input) -> u8 {
 }
 
 /// Leaves the group, the session and the terminal of whoever started us, dies with the thread that did, and waits for
-/// its word: until then nobody looks after the new group. False where no word comes, since that thread is gone.
+/// its word: until then nobody looks after the new group. False where no word comes, since that thread is gone. Then
+/// it is kept to writing in `writable`.
 #[cfg(unix)]
-fn prepare() -> io::Result<bool> {
+fn prepare(writable: &[PathBuf]) -> io::Result<bool> {
     use rustix::fs::{Mode, OFlags};
 
     rustix::process::setsid()?;
     #[cfg(any(target_os = "linux", target_os = "android"))]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     let mut word = [0];
-    match rustix::io::read(rustix::stdio::stdin(), &mut word)? {
-        0 => Ok(false),
-        _ if word == [GO_WITHOUT_INPUT] => {
-            let nothing = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-            rustix::stdio::dup2_stdin(nothing)?;
-            Ok(true)
-        }
-        _ => Ok(true),
+    if rustix::io::read(rustix::stdio::stdin(), &mut word)? == 0 {
+        return Ok(false);
     }
+    if word == [GO_WITHOUT_INPUT] {
+        let nothing = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        rustix::stdio::dup2_stdin(nothing)?;
+    }
+    if !writable.is_empty() {
+        super::containment::contain(writable)?;
+    }
+    Ok(true)
 }
 
 #[cfg(not(unix))]
-fn prepare() -> io::Result<bool> {
+fn prepare(_writable: &[PathBuf]) -> io::Result<bool> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
@@ -122,7 +143,19 @@ mod tests {
         assert_eq!(role("acp-runtime __exec"), None);
         assert_eq!(role("acp-runtime __guard"), Some(Role::Guard));
         assert_eq!(role("acp-runtime __exec /bin/ls -l __guard"), {
-            Some(Role::Exec("/bin/ls".into(), vec!["-l".into(), "__guard".into()]))
+            Some(Role::Exec {
+                writable: Vec::new(),
+                program: "/bin/ls".into(),
+                arguments: vec!["-l".into(), "__guard".into()],
+            })
+        });
+        assert_eq!(role("acp-runtime __exec --writable /a --writable"), None);
+        assert_eq!(role("acp-runtime __exec --writable /a --writable /b /bin/ls --writable /c"), {
+            Some(Role::Exec {
+                writable: vec!["/a".into(), "/b".into()],
+                program: "/bin/ls".into(),
+                arguments: vec!["--writable".into(), "/c".into()],
+            })
         });
     }
 }

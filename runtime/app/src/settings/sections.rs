@@ -13,6 +13,7 @@ use acp_runtime_agent::turn::TurnLimits;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use super::shell::ShellSettings;
 use super::written::{LogFilter, Written};
 use crate::mcp::ServerSettings;
 use crate::models::ProviderSettings;
@@ -37,6 +38,8 @@ pub struct Settings {
     pub permission: PermissionSettings,
     /// Which files nobody may touch.
     pub files: FilesSettings,
+    /// How commands run.
+    pub shell: ShellSettings,
     /// Which plugins there are.
     pub plugins: PluginSettings,
     /// How far things may go.

@@ -50,6 +50,8 @@ fn nothing_is_needed() {
     assert_eq!(settings.permission.timeout.duration(), None);
     assert_eq!((settings.limits.turn().model_requests, settings.limits.turn().tool_output), (50, 65536));
     assert_eq!(settings.log.level.as_str(), "warn");
+    assert_eq!((settings.shell.timeout.get(), settings.shell.max_timeout.get()), (60, 600));
+    assert_eq!(settings.shell.containment, Containment::Landlock);
     assert!(settings.plugins.bundled);
     assert_eq!(settings.files.denied().len(), FilesSettings::BUILTIN.len());
 }
@@ -68,6 +70,12 @@ fn every_key_is_read() {
         [files]
         deny = ["secrets/**"]
         builtin_deny = false
+        [shell]
+        timeout = 5
+        max_timeout = 50
+        containment = "none"
+        writable = ["cache", "/abs/cache"]
+        inherit = ["SSH_AUTH_SOCK"]
         [plugins]
         bundled = false
         disabled = ["aar:tasks"]
@@ -92,6 +100,10 @@ fn every_key_is_read() {
     assert_eq!(settings.prompt.on_busy(), OnBusy::Reject);
     assert_eq!(settings.permission.timeout.duration(), Some(std::time::Duration::from_millis(2500)));
     assert_eq!(settings.files.denied(), [PathGlob::subtree("secrets")]);
+    assert_eq!((settings.shell.timeout.get(), settings.shell.max_timeout.get()), (5, 50));
+    assert_eq!(settings.shell.containment, Containment::None);
+    assert_eq!(settings.shell.writable, [home.folder.path().join("cache"), PathBuf::from("/abs/cache")]);
+    assert_eq!(settings.shell.variables().last(), Some("SSH_AUTH_SOCK"));
     assert_eq!(settings.plugins.disabled.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["aar:tasks"]);
     assert_eq!(settings.plugins.paths, [home.folder.path().join("mine"), PathBuf::from("/abs/x.wasm")]);
     assert_eq!(settings.plugins.settings.values().next().unwrap()["folder"], "notes");
@@ -142,6 +154,15 @@ fn a_broken_file_is_an_error_with_its_place() {
         (
             "[log]\nlevel = 'debgu'",
             "config.toml:2:9: `level`: `debgu` is not a log level: expected `off`, `error`, `warn`, `info`, `debug`, `trace`, or `target=level` pairs between commas",
+        ),
+        (
+            "[shell]\ninherit = ['OPENAI_API_KEY']",
+            "config.toml:2:11: `inherit`: `OPENAI_API_KEY` is not given to commands: it holds a secret, or is this program's own",
+        ),
+        ("[shell]\ntimeout = 0", "config.toml:2:11: `timeout`: invalid value: integer `0`, expected a nonzero u32"),
+        (
+            "[shell]\ncontainment = 'docker'",
+            "config.toml:2:15: `containment`: unknown variant `docker`, expected `landlock` or `none`",
         ),
         ("mode = 'auto'\nmode = 'auto'", "config.toml:2:1: duplicate key"),
         ("model = 5", "config.toml:1:9: `model`: invalid type: integer `5`, expected a string"),
@@ -260,6 +281,7 @@ fn a_project_never_widens() {
         "plugins.bundled = true",
         "plugins.paths = ['x']",
         "permission.timeout = 1",
+        "shell.containment = 'none'",
         "providers.x.wire = 'ollama'",
         "log.file = 'x'",
     ] {
@@ -288,7 +310,9 @@ fn what_is_shown_can_be_read_again_and_holds_no_secret() {
 #[test]
 fn the_schema_knows_every_section() {
     let schema = schema();
-    for section in ["model", "mode", "prompt", "permission", "files", "plugins", "limits", "log", "providers", "mcp"] {
+    for section in
+        ["model", "mode", "prompt", "permission", "files", "shell", "plugins", "limits", "log", "providers", "mcp"]
+    {
         assert!(schema["properties"].get(section).is_some(), "{section}");
     }
     assert_eq!(schema["additionalProperties"], false);

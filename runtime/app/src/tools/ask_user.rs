@@ -100,7 +100,7 @@ impl Tool for AskUser {
 
     fn present(&self, arguments: &ToolArguments) -> Presentation {
         let Ok(arguments) = arguments.read::<Arguments>() else { return Presentation::default() };
-        Presentation { title: title("Ask", &arguments.question), locations: Vec::new() }
+        Presentation { title: title("Ask", &arguments.question), ..Presentation::default() }
     }
 
     fn run<'a>(

@@ -116,8 +116,9 @@ impl Files {
             Ok(path) => Presentation {
                 title: title(verb, &self.roots.spell(&path)),
                 locations: vec![self.location(&path, None)],
+                ..Presentation::default()
             },
-            Err(_) => Presentation { title: title(verb, path), locations: Vec::new() },
+            Err(_) => Presentation { title: title(verb, path), ..Presentation::default() },
         }
     }
 

@@ -62,7 +62,7 @@ impl FileTool for ReadFile {
     }
 
     fn present(files: &Files, arguments: &Arguments) -> Presentation {
-        let Presentation { title, mut locations } = files.titled("Read", &arguments.path);
+        let Presentation { title, mut locations, .. } = files.titled("Read", &arguments.path);
         let title = match (arguments.start_line, arguments.end_line) {
             (0, 0) => title,
             (start, 0) => format!("{title} from line {start}"),
@@ -71,7 +71,7 @@ impl FileTool for ReadFile {
         if let Some(location) = locations.first_mut() {
             location.line = arguments.first_line();
         }
-        Presentation { title, locations }
+        Presentation { title, locations, ..Presentation::default() }
     }
 
     async fn run(call: &FileCall<'_, Arguments>) -> Result<ToolOutcome, ToolError> {

@@ -4,13 +4,17 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use acp_runtime_agent::capability::Effect;
 use acp_runtime_agent::elicit::NoElicitor;
 use acp_runtime_agent::event::SessionEvent;
+use acp_runtime_agent::gate::Permit;
+use acp_runtime_agent::terminal::{Ran, ShellCommand, TerminalError, Viewer};
 use acp_runtime_agent::tool::{ToolArguments, ToolCatalog};
 use acp_runtime_agent::transcript::{Location, ToolContent, ToolOutcome};
 use expect_test::{Expect, expect};
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -23,12 +27,28 @@ struct Desk {
     tools: ToolCatalog,
 }
 
-/// The tools for files tell the session nothing.
-struct NobodyListens;
+/// Where nothing runs and nothing is told: commands have tests of their own.
+struct Nowhere;
 
-impl EventSink for NobodyListens {
+impl EventSink for Nowhere {
     fn emit(&self, event: SessionEvent) {
         panic!("{event:?}");
+    }
+}
+
+impl Terminal for Nowhere {
+    fn is_clients(&self) -> bool {
+        false
+    }
+
+    fn run<'a>(
+        &'a self,
+        _permit: &'a Permit,
+        _command: &'a ShellCommand,
+        _viewer: &'a dyn Viewer,
+        _cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<Ran, TerminalError>> {
+        Box::pin(async { Err(TerminalError::NotStarted("there is no terminal".to_owned())) })
     }
 }
 
@@ -42,8 +62,15 @@ fn desk(files: &[(&str, &str)]) -> Desk {
     let workspace = DiskWorkspace::open(&RootRegistry::default(), &[folder.path().to_owned()], Arc::default()).unwrap();
     let roots = workspace.roots().clone();
     let mut tools = ToolCatalog::default();
-    let (elicitor, events) = (Arc::new(NoElicitor), Arc::new(NobodyListens));
-    for tool in native_tools(Surroundings { workspace: Arc::new(workspace), roots, elicitor, events }) {
+    let surroundings = Surroundings {
+        workspace: Arc::new(workspace),
+        roots,
+        elicitor: Arc::new(NoElicitor),
+        terminal: Arc::new(Nowhere),
+        shell: ShellLimits { timeout: Duration::from_secs(1), most: Duration::from_secs(1), output: 1024 },
+        events: Arc::new(Nowhere),
+    };
+    for tool in native_tools(surroundings) {
         tools.add(tool).unwrap();
     }
     Desk { folder, tools }
@@ -100,8 +127,17 @@ fn check(actual: &str, expected: &Expect) {
 fn schemas_are_strict_plain_and_shared() {
     let (one, other) = (desk(&[]), desk(&[]));
     let names: Vec<&str> = one.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
-    let expected =
-        ["read_file", "write_file", "edit_file", "list_directory", "find_files", "grep", "update_plan", "ask_user"];
+    let expected = [
+        "read_file",
+        "write_file",
+        "edit_file",
+        "list_directory",
+        "find_files",
+        "grep",
+        "shell",
+        "update_plan",
+        "ask_user",
+    ];
     assert_eq!(names, expected);
     for tool in one.tools.iter() {
         let spec = tool.spec();

@@ -355,6 +355,7 @@ fn outcome(outcome: tool::Outcome, most: usize) -> Result<ToolOutcome, GuestErro
         locations: locations.take(1000).collect(),
         structured: structured
             .map_err(|error| GuestError::Refused(format!("the structured outcome is not JSON: {error}")))?,
+        failed: false,
     })
 }
 

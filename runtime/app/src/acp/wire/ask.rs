@@ -8,6 +8,7 @@ use acp_runtime_agent::model::ToolKind;
 use acp_runtime_agent::transcript::{Location, ToolContent};
 use agent_client_protocol::v1::schema::{self, PermissionOptionKind};
 
+use super::screen::text;
 use super::size::{line, trimmed};
 use super::tool::{TITLE, contents, places, tool_kind};
 
@@ -31,7 +32,7 @@ pub(in crate::acp) fn question(ask: &Ask, synthetic: &str) -> Question {
         .title(line(&ask.title, TITLE))
         .kind(tool_kind(kind(&ask.effects)))
         .status(schema::ToolCallStatus::Pending)
-        .content(contents(&ask.content, CONTENT))
+        .content(contents(&ask.content, CONTENT, |_, output, budget| text(output, budget)))
         .locations(places(&touched(&ask.content)))
         .raw_input(ask.raw.as_ref().map(|raw| trimmed(raw, RAW)));
     let options = [
@@ -87,6 +88,7 @@ fn touched(content: &[ToolContent]) -> Vec<Location> {
             | ToolContent::Text { .. }
             | ToolContent::Resource { .. }
             | ToolContent::Image { .. }
+            | ToolContent::Terminal { .. }
             | ToolContent::Link { .. } => None,
         })
         .collect()

@@ -86,6 +86,7 @@ impl ShownPlan {
             }
             SessionEvent::AgentText { .. }
             | SessionEvent::AgentThought { .. }
+            | SessionEvent::ToolOutput { .. }
             | SessionEvent::Usage(_)
             | SessionEvent::Title { .. }
             | SessionEvent::ContextCleared
@@ -190,6 +191,7 @@ mod tests {
             title: format!("Do {id}"),
             kind,
             locations: Vec::new(),
+            terminal: None,
             local: false,
         }
     }

@@ -5,6 +5,7 @@ use acp_runtime_agent::model::ToolKind;
 use acp_runtime_agent::transcript::{Location, ToolCall, ToolContent};
 use agent_client_protocol::v1::schema;
 
+use super::screen::{self, Screens};
 use super::size::{cut, escaped_len, line, trimmed};
 
 /// Characters of a title.
@@ -28,30 +29,42 @@ pub(super) fn started(call: &ToolCall, title: &str, kind: ToolKind, locations: &
         .raw_input(trimmed(&call.arguments, RAW))
 }
 
-/// What is new about a call.
-pub(super) fn updated(update: &ToolCallUpdate) -> schema::ToolCallUpdate {
+/// What is new about a call. With `screens` its commands are shown where they run; they are told as text without.
+pub(super) fn updated(update: &ToolCallUpdate, screens: Option<&mut Screens>) -> schema::ToolCallUpdate {
+    let command = |terminal: Option<&str>, output: &str, budget: usize| match &screens {
+        Some(screens) => screens.content(&update.id, terminal, output, budget),
+        None => screen::text(output, budget),
+    };
     let fields = schema::ToolCallUpdateFields::new()
         .status(update.status.map(status))
         .title(update.title.as_ref().map(|title| line(title, TITLE)))
-        .content(update.content.as_ref().map(|content| contents(content, CONTENT)))
+        .content(update.content.as_ref().map(|content| contents(content, CONTENT, command)))
         .locations(update.locations.as_ref().map(|locations| places(locations)))
         .raw_output(update.structured.as_ref().map(|value| trimmed(value, RAW)));
-    schema::ToolCallUpdate::new(update.id.to_string(), fields)
+    schema::ToolCallUpdate::new(update.id.to_string(), fields).meta(screens.and_then(|screens| screens.end(update)))
 }
 
-/// Everything that a call shows, in `budget` bytes: each piece gets an equal share of what is left.
-pub(super) fn contents(content: &[ToolContent], budget: usize) -> Vec<schema::ToolCallContent> {
+/// Everything that a call shows, in `budget` bytes: each piece gets an equal share of what is left. `command` shows a
+/// command that was run.
+pub(super) fn contents(
+    content: &[ToolContent],
+    budget: usize,
+    command: impl Fn(Option<&str>, &str, usize) -> Option<schema::ToolCallContent>,
+) -> Vec<schema::ToolCallContent> {
     const MOST: usize = 64;
     let shown = content.len().min(MOST);
     content
         .iter()
         .take(shown)
-        .map(|piece| match piece {
-            ToolContent::Text { text } => cut(text, budget / shown).into(),
-            ToolContent::Resource { uri, text, mime } => resource(uri, &cut(text, budget / shown), mime.as_deref()),
-            ToolContent::Image { data, mime } => image(data, mime, budget / shown),
-            ToolContent::Link { name, uri, mime, size } => link(name, uri, mime.as_deref(), *size),
-            ToolContent::Diff { path, old, new } => diff(path, old.as_deref(), new, budget / shown),
+        .filter_map(|piece| match piece {
+            ToolContent::Text { text } => Some(cut(text, budget / shown).into()),
+            ToolContent::Resource { uri, text, mime } => {
+                Some(resource(uri, &cut(text, budget / shown), mime.as_deref()))
+            }
+            ToolContent::Image { data, mime } => Some(image(data, mime, budget / shown)),
+            ToolContent::Link { name, uri, mime, size } => Some(link(name, uri, mime.as_deref(), *size)),
+            ToolContent::Terminal { terminal, output, exit: _ } => command(terminal.as_deref(), output, budget / shown),
+            ToolContent::Diff { path, old, new } => Some(diff(path, old.as_deref(), new, budget / shown)),
         })
         .collect()
 }

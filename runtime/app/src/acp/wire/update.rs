@@ -7,6 +7,7 @@ use agent_client_protocol::v1::schema::{self, ContentBlock, SessionUpdate};
 use super::newer::Update;
 use super::options::options as wire_options;
 use super::plan::ShownPlan;
+use super::screen::Screens;
 use super::servers::server_states;
 use super::size::{TEXT, cut, escaped_len, line, pieces};
 use super::tool::{TITLE, started, updated};
@@ -28,11 +29,13 @@ pub(in crate::acp) struct Narrator {
     echo: bool,
     plan: ShownPlan,
     spending: Spending,
+    screens: Screens,
 }
 
 impl Narrator {
     pub(in crate::acp) fn new(offers: Offers, echo: bool) -> Self {
-        Self { offers, echo, plan: ShownPlan::default(), spending: Spending::default() }
+        let screens = Screens::new(offers.has(Offer::TerminalOutput));
+        Self { offers, echo, plan: ShownPlan::default(), spending: Spending::default(), screens }
     }
 
     /// Takes up a session whose events until now were not told, or not by this narrator: whether it keeps a plan, and
@@ -55,7 +58,8 @@ impl Narrator {
         updates
     }
 
-    fn updates(&self, event: SessionEvent, told: Told) -> Vec<Update> {
+    fn updates(&mut self, event: SessionEvent, told: Told) -> Vec<Update> {
+        let live = told == Told::Live;
         let update = match event {
             SessionEvent::UserMessage { .. } if told == Told::Live && !self.echo => return Vec::new(),
             SessionEvent::UserMessage { id, parts, local: _ } => {
@@ -70,10 +74,18 @@ impl Narrator {
                 let chunks = texts(text).into_iter();
                 return chunks.map(|text| SessionUpdate::AgentThoughtChunk(chunk(text.into(), &id)).into()).collect();
             }
-            SessionEvent::ToolCallStarted { message: _, call, title, kind, locations, local: _ } => {
-                Some(SessionUpdate::ToolCall(started(&call, &title, kind, &locations)))
+            SessionEvent::ToolCallStarted { message: _, call, title, kind, locations, terminal, local: _ } => {
+                let folder = terminal.as_deref().filter(|_| live);
+                let call = self.screens.announce(started(&call, &title, kind, &locations), folder);
+                Some(SessionUpdate::ToolCall(call))
             }
-            SessionEvent::ToolCallUpdated(update) => Some(SessionUpdate::ToolCallUpdate(updated(&update))),
+            SessionEvent::ToolCallUpdated(update) => {
+                let screens = live.then_some(&mut self.screens);
+                Some(SessionUpdate::ToolCallUpdate(updated(&update, screens)))
+            }
+            SessionEvent::ToolOutput { call, text } => {
+                return self.screens.wrote(&call, &text).into_iter().map(Update::from).collect();
+            }
             SessionEvent::Usage(usage) => usage.window.map(|size| {
                 let used = usage.input.saturating_add(usage.output).min(size);
                 let cost = self.spending.latest();

@@ -25,6 +25,7 @@ fn call() -> SessionEvent {
         title: "Search for `x`".to_owned(),
         kind: ToolKind::Search,
         locations: vec![Location { path: "/p/src".to_owned(), line: Some(3) }],
+        terminal: None,
         local: false,
     }
 }
@@ -44,7 +45,7 @@ fn narrator() -> Narrator {
     Narrator::new(TAKES_ALL.into_iter().fold(Offers::default(), Offers::with), false)
 }
 
-const TAKES_ALL: [Offer; 3] = [Offer::Notices, Offer::PlansById, Offer::Flags];
+const TAKES_ALL: [Offer; 4] = [Offer::Notices, Offer::PlansById, Offer::Flags, Offer::TerminalOutput];
 
 fn told(narrator: &mut Narrator, event: SessionEvent, told: Told) -> Vec<String> {
     narrator.tell(event, told).iter().map(|update| serde_json::to_string(update).unwrap()).collect()
@@ -228,6 +229,7 @@ proptest! {
                 title: b.clone(),
                 kind: ToolKind::Other,
                 locations: vec![Location { path: a.clone(), line: None }; 50],
+                terminal: Some(a.clone()),
                 local: false,
             },
             done(content),
