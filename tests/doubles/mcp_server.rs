@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     }
     let mut double = Double { grown: has("grown"), traits, asked: None };
     if double.has("garbage") {
-        double.write("Welcome to the double!\n{\"half\": \n\u{0}\u{1b}[31m\n");
+        write("Welcome to the double!\n{\"half\": \n\u{0}\u{1b}[31m\n");
     }
     for line in io::stdin().lock().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line.unwrap_or_default()) else { continue };
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
             return code;
         }
         if double.has("garbage") {
-            double.write("done\n");
+            write("done\n");
         }
     }
     log("eof");
@@ -77,7 +77,7 @@ impl Double {
         let (id, params) = (&message["id"], &message["params"]);
         match message["method"].as_str() {
             None => self.answered(message),
-            Some("initialize") if self.has("modern") => self.error(id, -32601, "there is no handshake"),
+            Some("initialize") if self.has("modern") => error(id, -32601, "there is no handshake"),
             Some("initialize") => self.result(
                 id,
                 json!({
@@ -99,7 +99,7 @@ impl Double {
             Some("subscriptions/listen") => {
                 self.asked = Some(id.clone());
                 let notifications = &params["notifications"];
-                self.notify(
+                notify(
                     "notifications/subscriptions/acknowledged",
                     json!({ "notifications": notifications, "_meta": subscription(id) }),
                 );
@@ -108,7 +108,7 @@ impl Double {
             Some("tools/call") => return self.call(id, params),
             Some("notifications/cancelled") => log("cancelled"),
             Some(_) if id.is_null() => {}
-            Some(_) => self.error(id, -32601, "unknown"),
+            Some(_) => error(id, -32601, "unknown"),
         }
         None
     }
@@ -152,7 +152,7 @@ impl Double {
                 let token = &params["_meta"]["progressToken"];
                 for (step, message) in [(1, "Looking"), (2, "Thinking"), (3, "Writing")] {
                     let progress = json!({ "progressToken": token, "progress": step, "total": 4, "message": message });
-                    self.notify("notifications/progress", progress);
+                    notify("notifications/progress", progress);
                     std::thread::sleep(Duration::from_millis(150));
                 }
                 self.text(id, "done");
@@ -160,7 +160,7 @@ impl Double {
             "grow" => {
                 self.grown = true;
                 let meta = self.asked.as_ref().map_or_else(|| json!({}), subscription);
-                self.notify("notifications/tools/list_changed", json!({ "_meta": meta }));
+                notify("notifications/tools/list_changed", json!({ "_meta": meta }));
                 self.text(id, "grown");
             }
             "content" => self.result(
@@ -176,7 +176,7 @@ impl Double {
                 }),
             ),
             "fail" => self.result(id, json!({ "content": [{ "type": "text", "text": "no luck" }], "isError": true })),
-            "refuse" => self.error(id, -32000, "not today"),
+            "refuse" => error(id, -32000, "not today"),
             "roots" => self.ask(id, "roots/list", json!({})),
             "sample" => self.ask(id, "sampling/createMessage", json!({ "messages": [], "maxTokens": 1 })),
             "family" => {
@@ -189,7 +189,7 @@ impl Double {
                 self.text(id, &names.join(" "));
             }
             "echo" | "write" | "grown" => self.text(id, &arguments.to_string()),
-            _ => self.error(id, -32602, "there is no such tool"),
+            _ => error(id, -32602, "there is no such tool"),
         }
         None
     }
@@ -197,7 +197,7 @@ impl Double {
     /// Answers a call with what the client says.
     fn ask(&mut self, call: &Value, method: &str, params: Value) {
         self.asked = Some(call.clone());
-        self.send(json!({ "jsonrpc": "2.0", "id": "question", "method": method, "params": params }));
+        send(json!({ "jsonrpc": "2.0", "id": "question", "method": method, "params": params }));
     }
 
     fn answered(&mut self, message: &Value) {
@@ -217,26 +217,26 @@ impl Double {
         if self.has("modern") {
             result["resultType"] = json!("complete");
         }
-        self.send(json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+        send(json!({ "jsonrpc": "2.0", "id": id, "result": result }));
     }
+}
 
-    fn error(&self, id: &Value, code: i32, message: &str) {
-        self.send(json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }));
-    }
+fn error(id: &Value, code: i32, message: &str) {
+    send(json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }));
+}
 
-    fn notify(&self, method: &str, params: Value) {
-        self.send(json!({ "jsonrpc": "2.0", "method": method, "params": params }));
-    }
+fn notify(method: &str, params: Value) {
+    send(json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+}
 
-    fn send(&self, message: Value) {
-        self.write(&format!("{message}\n"));
-    }
+fn send(message: Value) {
+    write(&format!("{message}\n"));
+}
 
-    fn write(&self, text: &str) {
-        let mut out = io::stdout().lock();
-        // Whoever has gone reads no answers.
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    }
+fn write(text: &str) {
+    let mut out = io::stdout().lock();
+    // Whoever has gone reads no answers.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 fn tool(name: &str, reads: bool) -> Value {

@@ -32,7 +32,8 @@ fn kind(event: &SessionEvent) -> &'static str {
         SessionEvent::ModeChanged { .. } => "mode",
         SessionEvent::TurnEnded { .. } => "end",
         // Only of the moment: never kept.
-        SessionEvent::OptionsChanged { .. }
+        SessionEvent::ToolOutput { .. }
+        | SessionEvent::OptionsChanged { .. }
         | SessionEvent::CommandsChanged { .. }
         | SessionEvent::PanelChanged { .. }
         | SessionEvent::Notice(_)
@@ -61,6 +62,7 @@ fn all_kinds() -> Vec<SessionEvent> {
         title: format!("{tool} `a.txt`"),
         kind,
         locations: vec![Location { path: "/p/a.txt".to_owned(), line: Some(3) }],
+        terminal: None,
         local: false,
     };
     let update = |id: &str, status, content| {

@@ -237,7 +237,11 @@ impl SessionEvent {
         };
         content.into_iter().flatten().filter_map(|content| match content {
             ToolContent::Link { uri, .. } => Some(uri),
-            ToolContent::Text { .. } | ToolContent::Resource { .. } | ToolContent::Diff { .. } => None,
+            ToolContent::Text { .. }
+            | ToolContent::Resource { .. }
+            | ToolContent::Image { .. }
+            | ToolContent::Terminal { .. }
+            | ToolContent::Diff { .. } => None,
         })
     }
 

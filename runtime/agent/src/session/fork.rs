@@ -64,6 +64,7 @@ fn message(event: &SessionEvent) -> Option<&MessageId> {
         | SessionEvent::AgentThought { id, .. }
         | SessionEvent::ToolCallStarted { message: id, .. } => Some(id),
         SessionEvent::ToolCallUpdated(_)
+        | SessionEvent::ToolOutput { .. }
         | SessionEvent::Plan { .. }
         | SessionEvent::Usage(_)
         | SessionEvent::Title { .. }
@@ -123,7 +124,15 @@ mod tests {
     fn call(message: &str, id: &str) -> SessionEvent {
         let call = ToolCall { id: ToolCallId::new(id), name: "t".to_owned(), arguments: json!({}) };
         let (title, kind, locations) = (String::new(), ToolKind::Other, Vec::new());
-        SessionEvent::ToolCallStarted { message: MessageId::new(message), call, title, kind, locations, local: false }
+        SessionEvent::ToolCallStarted {
+            message: MessageId::new(message),
+            call,
+            title,
+            kind,
+            locations,
+            terminal: None,
+            local: false,
+        }
     }
 
     fn done(id: &str) -> SessionEvent {

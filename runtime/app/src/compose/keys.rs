@@ -1,7 +1,6 @@
 //! Where the keys of the models are: with programs, in the environment, among the kept secrets.
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -45,14 +44,14 @@ impl Keys {
 
     /// The models of the settings, with these keys. Starts and asks nothing yet.
     pub fn models(&self, settings: &Settings) -> Result<Models, ModelsError> {
-        let programs = own_executable().map(|own| KeyPrograms::new(Launcher::new(own, environment()), home()));
+        let programs = KeyPrograms::new(Launcher::new(own_executable(), environment()), home());
         let source = Source { programs, secrets: self.secrets.clone(), printed: Mutex::default() };
         Models::new(settings.model.as_deref(), settings.providers.clone(), Arc::new(source), &self.redaction)
     }
 }
 
 struct Source {
-    programs: io::Result<KeyPrograms>,
+    programs: KeyPrograms,
     secrets: SecretStore,
     /// What programs have printed, and when. Held while one runs, so that its person is asked once.
     printed: Mutex<HashMap<Vec<String>, (Instant, Secret)>>,
@@ -60,7 +59,6 @@ struct Source {
 
 impl Source {
     async fn printed(&self, command: &[String], afresh: bool) -> Result<Secret, String> {
-        let programs = self.programs.as_ref().map_err(|error| format!("no program can be started: {error}"))?;
         let mut printed = self.printed.lock().await;
         if let Some((when, secret)) = printed.get(command)
             && !afresh
@@ -68,7 +66,7 @@ impl Source {
         {
             return Ok(secret.clone());
         }
-        let secret = programs.key(command).await?;
+        let secret = self.programs.key(command).await?;
         printed.insert(command.to_vec(), (Instant::now(), secret.clone()));
         Ok(secret)
     }

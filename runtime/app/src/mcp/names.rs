@@ -66,6 +66,8 @@ fn plain(name: &str) -> String {
 mod tests {
     use expect_test::expect;
 
+    use std::fmt::Write as _;
+
     use super::*;
 
     #[test]
@@ -75,7 +77,7 @@ mod tests {
         for name in ["files", "My Files!", "my_files", "a__b", "a_b", "_", "", "日本", "@scope/server", &"x".repeat(40)]
         {
             let named = server(name, &taken).expect("a name");
-            table.push_str(&format!("{name:?} {named}\n"));
+            let _ = writeln!(table, "{name:?} {named}");
             assert!(taken.insert(named), "{name}");
         }
         expect![[r#"
@@ -102,7 +104,7 @@ mod tests {
         let mut table = String::new();
         for (name, short, full) in tools(&files, &names) {
             assert!(full.as_str().starts_with("mcp__files__"));
-            table.push_str(&format!("{name} {short} {full}\n"));
+            let _ = writeln!(table, "{name} {short} {full}");
         }
         expect![[r#"
             read.file read_file_2d6f0437 mcp__files__read_file_2d6f0437

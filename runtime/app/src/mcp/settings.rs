@@ -227,6 +227,8 @@ fn entry_of(entry: &Value) -> Result<ServerSettings, String> {
 mod tests {
     use expect_test::expect;
 
+    use std::fmt::Write as _;
+
     use super::*;
 
     fn environment(name: &str) -> Option<String> {
@@ -265,7 +267,7 @@ mod tests {
             "command = 'x'\ncomand = 'y'",
         ] {
             let outcome = toml(text).as_ref().map_or_else(|error| format!("error: {error}"), reached);
-            table.push_str(&format!("{}\n    {outcome}\n", text.replace('\n', "; ")));
+            let _ = writeln!(table, "{}\n    {outcome}", text.replace('\n', "; "));
         }
         expect![[r#"
             command = 'npx'; args = ['-y', '${TOKEN}']; env = { KEY = 'a ${TOKEN} b' }
@@ -333,7 +335,7 @@ mod tests {
                 servers.iter().map(|(name, settings)| format!("{name}: {}", reached(settings))).collect::<Vec<_>>()
             });
             let outcome = outcome.map_or_else(|error| format!("error: {error}"), |servers| servers.join("\n    "));
-            table.push_str(&format!("{text}\n    {outcome}\n"));
+            let _ = writeln!(table, "{text}\n    {outcome}");
         }
         expect![[r#"
             {"mcpServers": {"a": {"command": "x", "args": ["y"], "autoApprove": []}, "b": {"url": "http://b"}}}

@@ -10,15 +10,12 @@ pub(super) fn filled(text: &str, environment: Environment) -> Result<String, Str
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
         out.push_str(before);
-        match after.split_once('}').filter(|(inside, _)| is_reference(inside)) {
-            Some((inside, after)) => {
-                out.push_str(&value(inside, environment)?);
-                rest = after;
-            }
-            None => {
-                out.push_str("${");
-                rest = after;
-            }
+        if let Some((inside, after)) = after.split_once('}').filter(|(inside, _)| is_reference(inside)) {
+            out.push_str(&value(inside, environment)?);
+            rest = after;
+        } else {
+            out.push_str("${");
+            rest = after;
         }
     }
     out.push_str(rest);

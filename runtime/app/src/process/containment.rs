@@ -26,7 +26,9 @@ pub fn unsupported() -> Option<String> {
 /// out. Does as much as the kernel can, which may be nothing.
 #[cfg(target_os = "linux")]
 pub(super) fn contain(folders: &[PathBuf]) -> io::Result<()> {
-    use landlock::{ABI, AccessFs, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, path_beneath_rules};
+    use landlock::{
+        ABI, AccessFs, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, path_beneath_rules,
+    };
 
     let writing = AccessFs::from_write(ABI::V5);
     let allowed = folders.iter().cloned().chain([std::env::temp_dir(), PathBuf::from("/dev")]);
@@ -34,7 +36,7 @@ pub(super) fn contain(folders: &[PathBuf]) -> io::Result<()> {
         .handle_access(writing)
         .and_then(Ruleset::create)
         .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(allowed, writing)))
-        .and_then(|ruleset| ruleset.restrict_self());
+        .and_then(RulesetCreated::restrict_self);
     contained.map(|_| ()).map_err(|error| io::Error::other(format!("it cannot be contained: {error}")))
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Registration {
 }
 
 enum Order {
-    Start { program: Found, threads: tokio::runtime::Handle, reply: oneshot::Sender<io::Result<Running>> },
+    Start { program: Box<Found>, threads: tokio::runtime::Handle, reply: oneshot::Sender<io::Result<Running>> },
     Over { leader: u32 },
 }
 
@@ -64,7 +64,7 @@ impl Launcher {
         let (reply, started) = oneshot::channel();
         let input = program.program.input;
         let threads = tokio::runtime::Handle::current();
-        self.orders()?.send(Order::Start { program, threads, reply }).map_err(|_| gone())?;
+        self.orders()?.send(Order::Start { program: Box::new(program), threads, reply }).map_err(|_| gone())?;
         let mut running = started.await.map_err(|_| gone())??;
         // It is looked after now, and may become what it is to be.
         #[cfg(unix)]
@@ -125,7 +125,7 @@ fn work(executable: &Path, orders: &mpsc::Receiver<Order>) {
         match order {
             Order::Start { program, threads, reply } => {
                 let _inside = threads.enter();
-                let started = start(executable, program);
+                let started = start(executable, *program);
                 #[cfg(unix)]
                 if let Some(leader) = started.as_ref().ok().and_then(Running::leader)
                     && let Err(error) = guardian.watch(leader, executable)

@@ -206,5 +206,5 @@ impl Viewer for CallViewer<'_> {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;

@@ -107,6 +107,8 @@ mod tests {
     use acp_runtime_agent::server::ServerStatus;
     use expect_test::expect;
 
+    use std::fmt::Write as _;
+
     use super::*;
 
     #[test]
@@ -138,7 +140,7 @@ mod tests {
                 Reach::Http { url, headers } => format!("{url} {headers:?}"),
                 Reach::Unusable { problem, hint } => format!("{problem} ({hint})"),
             };
-            table.push_str(&format!("{entry}\n    {name}: {reach}\n"));
+            let _ = writeln!(table, "{entry}\n    {name}: {reach}");
         }
         expect![[r#"
             {"name":"a","command":"/bin/a","args":["-x"],"env":[{"name":"K","value":"v"}]}

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use acp_runtime_agent::event::{SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
 use acp_runtime_agent::store::SessionRecord;
 use acp_runtime_agent::transcript::{
-    MessageId, Part, PlanEntry, PlanStatus, StopReason, SystemPromptMode, ToolCallId, ToolContent, Usage,
+    MessageId, Part, PlanEntry, PlanStatus, StopReason, SystemPromptMode, ToolCallId, ToolContent, Usage, fenced,
 };
 use similar::TextDiff;
 
@@ -111,6 +111,7 @@ impl Document {
             }
             SessionEvent::TurnEnded { end } => self.end(end),
             SessionEvent::ToolCallUpdated(_)
+            | SessionEvent::ToolOutput { .. }
             | SessionEvent::Title { .. }
             | SessionEvent::OptionsChanged { .. }
             | SessionEvent::CommandsChanged { .. }
@@ -198,15 +199,13 @@ impl Document {
                 let diff = TextDiff::from_lines(old, new);
                 self.block("diff", &diff.unified_diff().header(path, path).to_string());
             }
+            ToolContent::Terminal { output, .. } => self.block("console", output),
         }
     }
 
-    /// A fenced block; the fence is longer than every run of backticks inside.
     fn block(&mut self, language: &str, text: &str) {
         self.paragraph();
-        let fence = "`".repeat(longest_run(text).max(2) + 1);
-        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        let _ = writeln!(self.text, "{fence}{language}\n{text}{end}{fence}");
+        let _ = writeln!(self.text, "{}", fenced(language, text));
     }
 
     fn end(&mut self, end: &TurnEnd) {
@@ -307,6 +306,7 @@ mod tests {
             title: "Write\n`a`".to_owned(),
             kind: ToolKind::Edit,
             locations: Vec::new(),
+            terminal: None,
             local: false,
         }
     }

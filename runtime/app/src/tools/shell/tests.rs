@@ -1,4 +1,5 @@
 //! Command lines told apart, against a real shell.
+#![cfg(unix)]
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
