@@ -12,9 +12,7 @@ use super::{connected, log_until, open, server, told, until_state};
 const IMPATIENT: &str = "mode = \"auto\"\n";
 
 fn noticing() -> EditorOptions {
-    let mut options = EditorOptions::default();
-    options.capabilities = json!({ "session": { "notices": {} } });
-    options
+    EditorOptions { capabilities: json!({ "session": { "notices": {} } }), ..EditorOptions::default() }
 }
 
 #[tokio::test]
