@@ -246,7 +246,7 @@ fn what_is_not_there_is_named() {
         ),
         (
             &["run", "--config", "missing.toml", "Hi"],
-            "error: `missing.toml` does not exist\nhint: check the path, or leave `--config` out for the usual file\n",
+            "error: `missing.toml` does not exist\nhint: check the path, or leave the option out\n",
         ),
         #[cfg(target_os = "linux")]
         (

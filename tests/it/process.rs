@@ -243,6 +243,11 @@ async fn a_guardian_that_was_killed_is_replaced() {
     let guardian = format!("{} __guard", executable.display());
     let found = processes().into_iter().find(|process| process.line == guardian).expect("there is a guardian");
     kill_process(Pid::from_raw(found.id).unwrap(), Signal::KILL).unwrap();
+    // Until it is gone for good, what is written to it is taken.
+    let stat = format!("/proc/{}/stat", found.id);
+    while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+        tokio::task::yield_now().await;
+    }
     let mut second = start(&launcher, family("wait")).await;
     let second_output = until_started(&mut second).await;
     std::mem::forget(first);

@@ -361,7 +361,7 @@ mod tests {
     fn nothing_breaks_out_of_its_block() {
         for (text, block) in [
             ("ls\n", "```sh\nls\n```"),
-            ("", "```sh\n\n```"),
+            ("", "```sh\n```"),
             ("a `b` ``c``", "```sh\na `b` ``c``\n```"),
             ("```\nrm\n```", "````sh\n```\nrm\n```\n````"),
         ] {

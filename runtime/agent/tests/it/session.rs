@@ -49,6 +49,9 @@ async fn cancel_ends_a_stalled_model_and_what_waits() {
     let stage = Setting::default().play(vec![vec![say("Hel"), Line::Wait(never)], vec![say("fine"), stop()]]);
     let first = stage.session.prompt(text("a"));
     let second = stage.session.prompt(text("b"));
+    while stage.model.requests.lock().unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
     stage.session.cancel();
     stage.session.cancel();
     assert_eq!((first.await, second.await), (Ok(StopReason::Cancelled), Ok(StopReason::Cancelled)));

@@ -60,7 +60,7 @@ async fn initialize_says_what_there_is() {
               "embeddedContext": true
             },
             "mcpCapabilities": {
-              "http": false,
+              "http": true,
               "sse": false
             },
             "sessionCapabilities": {
@@ -248,7 +248,7 @@ async fn bad_requests_are_refused_with_a_reason() {
         {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"cwd":"must be an absolute path, not `p`"}}}
         {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"cwd":"`/missing` cannot be opened as a folder of the session: No such file or directory"}}}
         {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"details":"invalid type, expected a sequence"}}}
-        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"details":"the parameters do not have the form that the protocol gives them"}}}
+        {"method":"session/new","error":null}
         {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"additionalDirectories":"must be an absolute path, not `q`"}}}
         {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"systemPrompt":"content must not be empty"}}}
         {"method":"session/load","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}

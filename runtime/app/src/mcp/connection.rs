@@ -133,7 +133,7 @@ async fn connect(
     };
     match tokio::time::timeout(patience.start, attempt).await {
         Ok(Ok(connected)) => Ok(connected),
-        Ok(Err(failure)) => Err(failure.explain(&errors)),
+        Ok(Err(failure)) => Err(failure.explain(&errors).await),
         Err(_) => {
             Err(Refusal::passing(errors.quoted(format!("it did not answer within {} s", patience.start.as_secs()))))
         }
@@ -150,13 +150,13 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    fn explain(self, errors: &ErrorLog) -> Refusal {
+    async fn explain(self, errors: &ErrorLog) -> Refusal {
         match self {
             Self::Refused(refusal) => refusal,
             Self::NoHandshake => Refusal::passing("it speaks no version of the protocol that is known here"),
-            Self::Ended(status) => Refusal::passing(errors.quoted(ended_with(status))),
+            Self::Ended(status) => Refusal::passing(errors.last_words(ended_with(status)).await),
             Self::Handshake(error) if error.is_authorization_required() => unauthorized(),
-            Self::Handshake(error) => Refusal::passing(errors.quoted(words(&*error))),
+            Self::Handshake(error) => Refusal::passing(errors.last_words(words(&*error)).await),
             Self::Tools(error) if error.is_authorization_required() => unauthorized(),
             Self::Tools(error) => Refusal::passing(format!("it does not tell of its tools: {}", words(&error))),
         }
@@ -391,14 +391,15 @@ impl Connection {
                 tokio::time::timeout(FAREWELL, process.running.wait()).await.ok().and_then(Result::ok)
             }
         };
-        News::Ended(process.errors.quoted(status.map_or_else(|| "it closed its output".to_owned(), ended_with)))
+        let end = status.map_or_else(|| "it closed its output".to_owned(), ended_with);
+        News::Ended(process.errors.last_words(end).await)
     }
 
     /// The server's tools now.
     pub(super) async fn tools(&self, patience: Patience) -> Result<Vec<Tool>, String> {
         match tokio::time::timeout(patience.start, tools(&self.link.peer)).await {
             Ok(Ok(tools)) => Ok(tools),
-            Ok(Err(failure)) => Err(failure.explain(&ErrorLog::default()).problem),
+            Ok(Err(failure)) => Err(failure.explain(&ErrorLog::default()).await.problem),
             Err(_) => Err(format!("it did not tell of its tools within {} s", patience.start.as_secs())),
         }
     }

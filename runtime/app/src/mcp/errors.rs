@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use acp_runtime_agent::capability::ServerName;
 use acp_runtime_agent::plain;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::sync::watch;
 
 use super::handler::LINE;
 
@@ -13,23 +15,31 @@ use super::handler::LINE;
 const KEPT: usize = 3;
 /// Bytes of a line; what follows is on a line of its own.
 const LONGEST: usize = 4096;
+/// How long the last words of a program that has ended are waited for.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// The last lines; cheap to clone.
 #[derive(Clone, Default)]
 pub(super) struct ErrorLog {
     server: Option<ServerName>,
     last: Arc<Mutex<VecDeque<String>>>,
+    /// Outputs that are being read.
+    open: Arc<watch::Sender<usize>>,
 }
 
 impl ErrorLog {
     pub(super) fn new(server: ServerName) -> Self {
-        Self { server: Some(server), last: Arc::default() }
+        Self { server: Some(server), ..Self::default() }
     }
 
     /// Reads an output to its end, in a task of its own.
     pub(super) fn read(&self, output: impl AsyncRead + Send + Unpin + 'static) {
         let log = self.clone();
-        tokio::spawn(async move { log.take(output).await });
+        log.open.send_modify(|open| *open += 1);
+        tokio::spawn(async move {
+            log.take(output).await;
+            log.open.send_modify(|open| *open -= 1);
+        });
     }
 
     async fn take(&self, mut output: impl AsyncRead + Unpin) {
@@ -63,6 +73,14 @@ impl ErrorLog {
             last.pop_front();
         }
         last.push_back(line);
+    }
+
+    /// `problem` of a program that has ended, and what it said last: its output may still be on its way.
+    pub(super) async fn last_words(&self, problem: String) -> String {
+        let mut open = self.open.subscribe();
+        // What comes later is in the log.
+        let _ = tokio::time::timeout(LAST_WORDS, open.wait_for(|open| *open == 0)).await;
+        self.quoted(problem)
     }
 
     /// `problem`, and what the program said last.

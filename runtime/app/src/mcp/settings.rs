@@ -334,7 +334,11 @@ mod tests {
             let outcome = from_json(text).map(|servers| {
                 servers.iter().map(|(name, settings)| format!("{name}: {}", reached(settings))).collect::<Vec<_>>()
             });
-            let outcome = outcome.map_or_else(|error| format!("error: {error}"), |servers| servers.join("\n    "));
+            let outcome = match outcome {
+                Ok(servers) if servers.is_empty() => "none".to_owned(),
+                Ok(servers) => servers.join("\n    "),
+                Err(error) => format!("error: {error}"),
+            };
             let _ = writeln!(table, "{text}\n    {outcome}");
         }
         expect![[r#"
@@ -349,7 +353,7 @@ mod tests {
             {"mcpServers": {"a": {"command": "x", "disabled": true}}}
                 a: off: x [] {}
             {"mcpServers": {}}
-    
+                none
             {"mcpServers": {"a": {"command": 1}}}
                 error: the server `a`: invalid type: integer `1`, expected a string
             {"mcpServers": {"a": {}}}

@@ -81,9 +81,9 @@ async fn every_request_can_be_cancelled() {
 async fn what_is_written_with_a_load_waits_for_it() {
     let mut client = Client::with_session(json!({})).await;
     for _ in 0..20 {
-        client.factory.script.turns.lock().unwrap().push_back(Turn::Hangs);
         client.factory.journal.1.0.send_replace(true);
         let first = load(&mut client);
+        // Its cancel comes with it, so that the model is never asked.
         let cancelled = client.prompt("one");
         client.notify("session/cancel", json!({ "sessionId": "s-1" }));
         let mode = client.ask("session/set_mode", json!({ "sessionId": "s-1", "modeId": "plan" }));
