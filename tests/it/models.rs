@@ -144,6 +144,18 @@ async fn answers() {
     .assert_eq(&table);
 }
 
+/// Neither the key nor the conversation goes where an answer points to.
+#[tokio::test]
+async fn redirects_are_not_followed() {
+    for status in [301, 302, 307, 308] {
+        let elsewhere = ModelDouble::start(vec![Reply::text("caught")]).await;
+        let reply = Reply::status(status).header("location", &format!("{}/chat/completions", elsewhere.base_url()));
+        let answer = ask(vec![reply], KEY).await;
+        assert!(answer.contains(&format!("HTTP {status}")), "{answer}");
+        assert!(elsewhere.asked().is_empty(), "{status}");
+    }
+}
+
 #[tokio::test]
 async fn failures_that_pass_are_not_seen() {
     let table = table(vec![

@@ -139,3 +139,25 @@ async fn a_link_that_leads_out_is_not_followed() {
         editor.close().await;
     }
 }
+
+/// The person's own change, made while they are asked, is not overwritten by what they were shown before it.
+#[tokio::test]
+async fn what_changes_while_a_question_is_open_is_left_as_it_is() {
+    for before in [None, Some("# Yesterday\n")] {
+        let mut runtime = Runtime::scripted(WRITE).file("notes/other.md", "");
+        if let Some(text) = before {
+            runtime = runtime.file("notes/today.md", text);
+        }
+        let file = runtime.project().join("notes/today.md");
+        let meddling = EditorOptions::default().answering(move |_| {
+            std::fs::write(&file, "# Mine\n").unwrap();
+            Answer::Pick("allow_once")
+        });
+        let editor = runtime.editor_with(meddling).await;
+        let session = editor.new_session().await;
+        let turn = editor.prompt(&session, "Write").await;
+        assert_eq!((turn.call().status(), turn.text()), ("failed", "As you wish.".to_owned()), "{before:?}");
+        assert_eq!(runtime.read("notes/today.md"), "# Mine\n");
+        editor.close().await;
+    }
+}

@@ -64,6 +64,7 @@ impl Origin {
 pub struct Permit {
     origin: Origin,
     effects: Vec<Effect>,
+    asked: bool,
 }
 
 impl Permit {
@@ -75,6 +76,11 @@ impl Permit {
     /// On whose behalf.
     pub fn origin(&self) -> &Origin {
         &self.origin
+    }
+
+    /// Whether a person was asked: what they were shown may have changed meanwhile.
+    pub fn was_asked(&self) -> bool {
+        self.asked
     }
 }
 
@@ -241,8 +247,15 @@ impl Gate {
         }
         if let Some(first) = open.first() {
             self.ask(&origin, &subject, &open, first, exhibit).await?;
+            // While the question was open the mode may have become narrower; what it forbids now, no answer allows.
+            for effect in &effects {
+                if let Decision::Deny(rule) = self.judge(&origin, effect) {
+                    return Err(self.refuse_by_rule(&origin, effect, &rule));
+                }
+            }
         }
-        Ok(Permit { origin, effects })
+        let asked = !open.is_empty();
+        Ok(Permit { origin, effects, asked })
     }
 
     fn judge(&self, origin: &Origin, effect: &Effect) -> Decision {

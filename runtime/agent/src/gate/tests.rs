@@ -186,3 +186,23 @@ async fn plugins_have_their_own_rights() {
         assert_eq!(outcome(&gate, plugin(id), effect.clone()).await, expected, "{id} {effect}");
     }
 }
+
+/// A person who makes the mode narrower before they say yes.
+struct Cautious(SharedLeeway);
+
+impl Approver for Cautious {
+    fn ask(&self, _ask: Ask) -> BoxFuture<'_, Approval> {
+        self.0.set(Mode::ReadOnly);
+        Box::pin(async { Approval::AllowOnce })
+    }
+}
+
+#[tokio::test]
+async fn an_answer_does_not_outlive_the_mode_that_it_was_asked_in() {
+    let world = Arc::new(World::default());
+    let leeway = SharedLeeway::new(Mode::Review);
+    let cautious = Arc::new(Cautious(leeway.clone()));
+    let gate = Gate::new(Arc::new(Policy::default()), leeway, cautious, world.clone(), world.clone());
+    let refusal = gate.authorize(model(), vec![write("a")]).await.unwrap_err();
+    assert!(refusal.to_string().contains("read-only"), "{refusal}");
+}

@@ -128,8 +128,14 @@ impl TurnContext {
             let update = ToolCallUpdate { content: Some(content.clone()), ..ToolCallUpdate::of(call.clone()) };
             self.outbox.emit(SessionEvent::ToolCallUpdated(update));
         }
-        let exhibit = Exhibit { content, raw: Some(arguments.as_value().clone()) };
-        Ok(self.gate.authorize_with(origin, effects, exhibit).await?)
+        let exhibit = Exhibit { content: content.clone(), raw: Some(arguments.as_value().clone()) };
+        let permit = self.gate.authorize_with(origin, effects, exhibit).await?;
+        // The answer was about what was shown.
+        if permit.was_asked() && tool.preview(&reading, arguments).await? != content {
+            let changed = "the file changed while the user was asked, and was left as it is; read it again";
+            return Err(ToolError::to_model("conflict", changed));
+        }
+        Ok(permit)
     }
 
     /// The client is shown the beginning of a long text and where the whole is; the model gets as much as the limit

@@ -55,6 +55,13 @@ impl Failures {
         let says = self.says(&body);
         let out_of_credit = code(&body).is_some_and(|code| code == "insufficient_quota");
         let (kind, text) = match status {
+            300..=399 => (
+                ModelErrorKind::Request,
+                format!(
+                    "`{provider}` points to another address (HTTP {status}), which is never followed; write the right \
+                     `base_url` into `[providers.{provider}]`"
+                ),
+            ),
             // The provider's words may hold parts of the key.
             401 => {
                 (ModelErrorKind::Auth, format!("`{provider}` wants an API key; set one in `[providers.{provider}]`"))

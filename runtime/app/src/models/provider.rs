@@ -47,7 +47,11 @@ impl HttpClient {
             let config = WebConfig::default()
                 .with_connect_timeout(CONNECT)
                 .with_default_headers(HeaderMap::from_iter([(USER_AGENT, agent)]));
-            Client::builder().with_web_config(config).build().map_err(|error| error.to_string())
+            // A redirect would take the key, the headers and the conversation to whatever host the answer names.
+            let never = reqwest::redirect::Policy::none();
+            let http = config.apply_to_builder(reqwest::Client::builder()).redirect(never).build();
+            let http = http.map_err(|error| error.to_string())?;
+            Client::builder().with_reqwest(http).build().map_err(|error| error.to_string())
         };
         self.0.get_or_init(make).as_ref().map_err(String::as_str)
     }

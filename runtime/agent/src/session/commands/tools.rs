@@ -22,13 +22,16 @@ pub(super) fn list(session: &Shared) -> String {
     text
 }
 
-/// A tool that is on its way is waited for.
+/// A tool that is on its way is waited for; one that is there does not wait for others.
 pub(super) async fn call(session: &Shared, arguments: &str) -> Reply {
-    session.turns.tools.settle().await;
-    let tools = session.turns.tools.now();
     let (tool, json) = word(arguments);
     if tool.is_empty() {
         return Err(invalid("no tool was named: type `/call TOOL {json}`, or `/tools` for the tools"));
+    }
+    let mut tools = session.turns.tools.now();
+    if tools.get(tool).is_none() {
+        session.turns.tools.settle().await;
+        tools = session.turns.tools.now();
     }
     if tools.get(tool).is_none() {
         let known = tools.iter().map(|tool| tool.spec().name.as_str());
