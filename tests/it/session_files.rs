@@ -142,6 +142,7 @@ async fn a_link_that_leads_out_is_not_followed() {
 
 /// The person's own change, made while they are asked, is not overwritten by what they were shown before it.
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the person's own program writes")]
 async fn what_changes_while_a_question_is_open_is_left_as_it_is() {
     for before in [None, Some("# Yesterday\n")] {
         let mut runtime = Runtime::scripted(WRITE).file("notes/other.md", "");
