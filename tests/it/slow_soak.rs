@@ -69,7 +69,9 @@ async fn prompt(editor: &EditorDouble, session: &str, number: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_sessions_of_twenty_prompts() {
-    let runtime = Runtime::scripted(WORK).config("[session]\nunload_after = 0.2\n").file("a.txt", "a\n");
+    // All sessions write the same file, and a file that changes while one of them asks is left alone: so none changes it.
+    let runtime =
+        Runtime::scripted(WORK).config("[session]\nunload_after = 0.2\n").file("a.txt", "a\n").file("b.txt", "b");
     let editor = runtime.editor().await;
     let began = Instant::now();
     let all: Vec<String> = futures::stream::iter(0..SESSIONS).then(|_| editor.new_session()).collect().await;
