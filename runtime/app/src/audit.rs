@@ -2,11 +2,12 @@
 //!
 //! `audit/decisions.jsonl` has one JSON object a line: `time`, `session`, `origin`, `call`, `class`, `key`, `decision`
 //! and `by`. The same goes to the log under the target `audit`. A decision never waits for the disk: lines go through a
-//! bounded queue to a thread of their own, and what does not fit is counted in a line `{"lost": n}`. A folder that
-//! cannot be written costs one warning, never a call. Knows nothing about sessions or policy.
+//! bounded queue to a thread of their own. What does not fit, and what cannot be written, is counted in a line
+//! `{"lost": n}` as soon as there is room; a file that cannot be written costs one warning each time, never a call, and
+//! is tried again with the next decision. Knows nothing about sessions or policy.
 #![expect(clippy::disallowed_methods, reason = "this room owns the audit file")]
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +24,7 @@ use serde::Serialize;
 const QUEUE: usize = 4096;
 
 /// The file in the audit folder.
-const FILE: &str = "decisions.jsonl";
+pub const FILE: &str = "decisions.jsonl";
 
 /// The audit of a process; cheap to clone. Nothing is opened before the first decision; what was decided is on disk
 /// when the last clone and the last sink are gone.
@@ -115,12 +116,8 @@ impl Inner {
 impl Writer {
     fn start(folder: &Path, lost: Arc<AtomicU64>) -> Option<Self> {
         let (lines, queue) = sync_channel(QUEUE);
-        let path = folder.join(FILE);
-        let write = move || {
-            if let Err(error) = write_all(&path, &queue, &lost) {
-                tracing::warn!("decisions are not kept in `{}`: {error}", path.display());
-            }
-        };
+        let book = Book::new(folder.join(FILE));
+        let write = move || write_all(book, &queue, &lost);
         match std::thread::Builder::new().name("audit".to_owned()).spawn(write) {
             Ok(thread) => Some(Self { lines: Some(lines), thread: Some(thread) }),
             Err(error) => {
@@ -142,35 +139,87 @@ impl Drop for Writer {
 }
 
 /// Writes until the queue is closed: what waits together in one piece, so that processes do not mix within a line.
-fn write_all(path: &Path, queue: &Receiver<Line>, lost: &AtomicU64) -> io::Result<()> {
+fn write_all(mut book: Book, queue: &Receiver<Line>, lost: &AtomicU64) {
+    while let Ok(first) = queue.recv() {
+        book.write(std::iter::once(first).chain(queue.try_iter().take(QUEUE)), lost);
+    }
+    if lost.load(Ordering::Relaxed) > 0 {
+        book.write(std::iter::empty(), lost);
+    }
+}
+
+/// The file that the lines go to.
+struct Book {
+    path: PathBuf,
+    /// None before the first line, and after a failure.
+    file: Option<File>,
+    /// Whether the last line may have no end.
+    torn: bool,
+    /// Whether it was told that nothing can be written.
+    told: bool,
+}
+
+impl Book {
+    fn new(path: PathBuf) -> Self {
+        Self { path, file: None, torn: false, told: false }
+    }
+
+    /// Writes lines, and how many were lost before. When they cannot be written they are lost, too.
+    fn write(&mut self, lines: impl Iterator<Item = Line>, lost: &AtomicU64) {
+        let before = lost.swap(0, Ordering::Relaxed);
+        let (mut batch, mut count) = (Vec::new(), 0);
+        if self.torn {
+            batch.push(b'\n');
+        }
+        for line in lines {
+            put(&mut batch, &line);
+            count += 1;
+        }
+        if before > 0 {
+            put(&mut batch, &Lost { time: Timestamp::now().to_string(), lost: before });
+        }
+        match self.append(&batch) {
+            Ok(()) => (self.torn, self.told) = (false, false),
+            Err(error) => {
+                lost.fetch_add(before + count, Ordering::Relaxed);
+                self.file = None;
+                if !std::mem::replace(&mut self.told, true) {
+                    tracing::warn!("decisions are not kept in `{}`: {error}", self.path.display());
+                }
+            }
+        }
+    }
+
+    fn append(&mut self, batch: &[u8]) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(open(&self.path)?),
+        };
+        self.torn = true;
+        file.write_all(batch)
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
+    }
+    // Asked first: opening a pipe would wait for a reader.
+    if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return Err(io::Error::other("it is not a file"));
     }
     let mut options = OpenOptions::new();
     options.create(true).append(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    let mut batch = Vec::new();
-    while let Ok(first) = queue.recv() {
-        batch.clear();
-        put(&mut batch, &first)?;
-        for next in queue.try_iter().take(QUEUE) {
-            put(&mut batch, &next)?;
-        }
-        match lost.swap(0, Ordering::Relaxed) {
-            0 => {}
-            lost => put(&mut batch, &Lost { time: Timestamp::now().to_string(), lost })?,
-        }
-        file.write_all(&batch)?;
-    }
-    Ok(())
+    options.open(path)
 }
 
-fn put(batch: &mut Vec<u8>, line: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *batch, line)?;
-    batch.push(b'\n');
-    Ok(())
+fn put(batch: &mut Vec<u8>, line: &impl Serialize) {
+    // Plain data always has a JSON form.
+    if serde_json::to_writer(&mut *batch, line).is_ok() {
+        batch.push(b'\n');
+    }
 }
 
 #[cfg(test)]
@@ -249,8 +298,72 @@ mod tests {
         }
         drop((log, sink));
         let folder = tempfile::tempdir().unwrap();
-        write_all(&folder.path().join(FILE), &queue, &lost).unwrap();
+        write_all(Book::new(folder.path().join(FILE)), &queue, &lost);
         let lines = self::lines(folder.path());
         assert_eq!((lines.len(), lines[2]["lost"].as_u64()), (3, Some(3)));
+    }
+
+    fn line(key: &str) -> Line {
+        Line {
+            time: String::new(),
+            session: SessionId::new("s1"),
+            origin: String::new(),
+            call: None,
+            class: "write",
+            key: key.to_owned(),
+            decision: "allow",
+            by: String::new(),
+        }
+    }
+
+    /// A line that cannot be written is lost and counted, and the next one is kept when it can be.
+    #[test]
+    fn a_failure_loses_no_later_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit").join(FILE);
+        std::fs::create_dir_all(&path).unwrap();
+        let mut book = Book::new(path.clone());
+        let lost = AtomicU64::new(1);
+        book.write(["a", "b"].map(line).into_iter(), &lost);
+        assert_eq!(lost.load(Ordering::Relaxed), 3, "a folder is no file");
+        std::fs::remove_dir(&path).unwrap();
+        book.write(["c"].map(line).into_iter(), &lost);
+        let lines = self::lines(path.parent().unwrap());
+        assert_eq!((lines.len(), &lines[0]["key"], &lines[1]["lost"]), (2, &"c".into(), &3.into()));
+    }
+
+    /// A disk that is full takes a part of a line: the next line begins on its own.
+    #[test]
+    fn a_torn_line_spoils_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        std::fs::write(&path, r#"{"time":"#).unwrap();
+        let mut book = Book { torn: true, ..Book::new(path.clone()) };
+        book.write(["c"].map(line).into_iter(), &AtomicU64::new(0));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let whole: Vec<_> = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).collect();
+        assert_eq!((text.lines().count(), whole.len(), &whole[0]["key"]), (2, 1, &"c".into()), "{text}");
+    }
+
+    /// What is still lost at the end is told when the file can be written by then.
+    #[test]
+    fn the_last_losses_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let (lines, queue) = sync_channel::<Line>(1);
+        drop(lines);
+        write_all(Book::new(folder.path().join(FILE)), &queue, &AtomicU64::new(2));
+        assert_eq!(self::lines(folder.path())[0]["lost"], 2);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_no_audit_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join(FILE);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert_eq!(open(&pipe).unwrap_err().to_string(), "it is not a file");
+        // Its thread ends: nobody reads the pipe.
+        let log = AuditLog::new(folder.path().to_owned());
+        decide(&*log.sink(SessionId::new("s1")), "a", true);
     }
 }
