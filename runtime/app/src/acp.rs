@@ -21,6 +21,7 @@ use std::time::Duration;
 use acp_runtime_agent::session::SessionFactory;
 use agent_client_protocol::{Agent, Builder, Client, ConnectionTo, Error};
 
+use crate::redaction::Redaction;
 use crate::transport::Transport;
 pub use accounts::{Access, Accounts};
 use agent::Desk;
@@ -57,6 +58,8 @@ pub struct Backing {
     pub factory: Arc<dyn SessionFactory>,
     /// Knows of keys.
     pub accounts: Arc<dyn Accounts>,
+    /// Keeps secrets out of errors.
+    pub redaction: Redaction,
 }
 
 /// Serves one client until it ends its input or `shutdown` is done, then cancels what runs, keeps it and writes the

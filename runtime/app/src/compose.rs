@@ -134,7 +134,8 @@ impl Runtime {
         let limits = stdio::Limits { incoming: self.settings.limits.message.get(), ..stdio::Limits::default() };
         let transport = stdio::open(limits).map_err(broken)?;
         let accounts = Arc::new(Accounts::new(self.models.clone(), self.keys.secrets().clone()));
-        let backing = acp::Backing { factory: self.clone(), accounts };
+        let redaction = self.keys.redaction().clone();
+        let backing = acp::Backing { factory: self.clone(), accounts, redaction };
         let options = acp::Options {
             name: "acp-runtime".to_owned(),
             title: "ACP Runtime".to_owned(),

@@ -51,7 +51,7 @@ pub(super) struct Desk(Arc<State>);
 
 impl Desk {
     pub(super) fn new(backing: Backing, options: Options, flow: Flow) -> Self {
-        let Backing { factory, accounts } = backing;
+        let Backing { factory, accounts, redaction } = backing;
         Self(Arc::new(State {
             factory,
             login: Arc::new(Login::new(accounts)),
@@ -60,7 +60,7 @@ impl Desk {
             offers: OnceLock::new(),
             draws_panels: Arc::default(),
             sessions: LiveSessions::default(),
-            in_flight: InFlight::default(),
+            in_flight: InFlight::new(redaction),
         }))
     }
 

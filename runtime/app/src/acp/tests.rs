@@ -18,6 +18,7 @@ use acp_runtime_agent::transcript::Usage;
 use expect_test::expect;
 use serde_json::{Value, json};
 
+use crate::secret::Secret;
 use crate::transport::stdio::Limits;
 use client::{Client, PATIENT, update_kind};
 use sessions::{Turn, end};
@@ -306,6 +307,27 @@ async fn a_failed_turn_is_an_error_that_keeps_what_was_said() {
     }
     let id = client.prompt("again");
     assert_eq!(client.response(id).await["result"]["stopReason"], "end_turn");
+}
+
+/// Whoever made the error: the secrets that are known are not in it.
+#[tokio::test]
+async fn errors_quote_no_secrets() {
+    let mut client = Client::with_session(json!({})).await;
+    client.redaction.learn(&Secret::new("our own key"));
+    client.factory.script.turns.lock().unwrap().push_back(Turn::Fails(ModelError {
+        message: "the key `our own key` is wrong, and so is sk-proj-abcdefghij0123456789".to_owned(),
+        kind: ModelErrorKind::Request,
+        provider: "our own key".to_owned(),
+        status: None,
+        retry_after: None,
+    }));
+    let id = client.prompt("hi");
+    let error = &client.response(id).await["error"];
+    let clean = "the key `****` is wrong, and so is ****";
+    assert_eq!((&error["message"], &error["data"]["details"]), (&json!(clean), &json!(clean)));
+    assert_eq!(error["data"]["provider"], "****");
+    let answer = client.call("our own key", json!({})).await;
+    assert_eq!(answer["error"]["data"]["method"], "****");
 }
 
 #[tokio::test]

@@ -11,13 +11,16 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::acp::error::RequestError;
+use crate::redaction::Redaction;
 
 /// Characters of what a client wrote that the log shows.
 const SHOWN: usize = 100;
 
 /// The ids of all requests that are not answered yet.
-#[derive(Default)]
-pub(in crate::acp) struct InFlight(Arc<Inner>);
+pub(in crate::acp) struct InFlight {
+    inner: Arc<Inner>,
+    redaction: Redaction,
+}
 
 #[derive(Default)]
 struct Inner {
@@ -33,6 +36,11 @@ struct Open {
 }
 
 impl InFlight {
+    /// None yet. What `redaction` knows is kept out of the errors that they are answered with.
+    pub(super) fn new(redaction: Redaction) -> Self {
+        Self { inner: Arc::default(), redaction }
+    }
+
     /// Takes a request in, or gives it back where its id is taken.
     #[expect(clippy::result_large_err, reason = "a responder is moved, and only when a request is refused")]
     pub(super) fn enter(
@@ -42,21 +50,22 @@ impl InFlight {
         session: Option<&SessionId>,
     ) -> Result<Pending, Responder> {
         let id = responder.raw_id().clone();
-        let mut open = self.0.lock();
+        let mut open = self.inner.lock();
         if !open.ids.insert(id.clone()) {
             return Err(responder);
         }
         open.requests += 1;
         drop(open);
         let log = Log { method: plain::line(method, SHOWN), session: session.cloned(), began: Instant::now() };
-        Ok(Pending { responder, log, ticket: Ticket { inner: self.0.clone(), id: Some(id) } })
+        let ticket = Ticket { inner: self.inner.clone(), id: Some(id) };
+        Ok(Pending { responder, log, redaction: self.redaction.clone(), ticket })
     }
 
     /// Waits until all requests are answered.
     pub(in crate::acp) async fn idle(&self) {
         loop {
-            let answered = self.0.answered.notified();
-            if self.0.lock().requests == 0 {
+            let answered = self.inner.answered.notified();
+            if self.inner.lock().requests == 0 {
                 return;
             }
             answered.await;
@@ -74,6 +83,7 @@ impl Inner {
 pub(super) struct Pending {
     responder: Responder,
     log: Log,
+    redaction: Redaction,
     /// Given back after the responder was used, so that nobody sees the request as answered before it is.
     ticket: Ticket,
 }
@@ -85,8 +95,8 @@ impl Pending {
     }
 
     pub(super) fn respond(self, answer: Result<Value, RequestError>) {
-        let Self { responder, log, mut ticket } = self;
-        let answer = answer.map_err(Error::from);
+        let Self { responder, log, redaction, mut ticket } = self;
+        let answer = answer.map_err(|error| clean(error.into(), &redaction));
         log.line(&answer);
         // Whoever sees the answer may use the id again at once.
         ticket.give_id_back();
@@ -95,6 +105,13 @@ impl Pending {
         }
         drop(ticket);
     }
+}
+
+/// The error without secrets, whoever said them.
+fn clean(mut error: Error, redaction: &Redaction) -> Error {
+    error.message = redaction.clean(&error.message).into_owned();
+    error.data = error.data.map(|data| redaction.clean_json(data));
+    error
 }
 
 /// What the log says of a request: one line, when it is answered.

@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use super::login::Wallet;
 use super::sessions::Factory;
 use crate::acp::{Backing, Options, Patience, serve};
+use crate::redaction::Redaction;
 use crate::transport::stdio::{self, Limits};
 
 /// Longer than anything here takes on a slow machine.
@@ -24,6 +25,8 @@ pub(super) const PATIENT: Patience = Patience { person: None, client: PATIENCE }
 pub(super) struct Client {
     pub(super) factory: Arc<Factory>,
     pub(super) wallet: Arc<Wallet>,
+    /// What the agent's errors are kept clean by.
+    pub(super) redaction: Redaction,
     /// None after the end of its input.
     pub(super) input: Option<PipeWriter>,
     lines: mpsc::UnboundedReceiver<Value>,
@@ -47,7 +50,8 @@ impl Client {
         let (output, ours) = std::io::pipe().unwrap();
         let transport = stdio::over(theirs, ours, limits).unwrap();
         let (factory, wallet) = (Arc::new(Factory::default()), Arc::new(Wallet::default()));
-        let backing = Backing { factory: factory.clone(), accounts: wallet.clone() };
+        let redaction = Redaction::default();
+        let backing = Backing { factory: factory.clone(), accounts: wallet.clone(), redaction: redaction.clone() };
         let options = Options {
             name: "acp-runtime".to_owned(),
             title: "ACP Runtime".to_owned(),
@@ -80,7 +84,7 @@ impl Client {
             }
         });
         let (input, stop) = (Some(input), Some(stop));
-        Self { factory, wallet, input, lines, aside: VecDeque::new(), asked: 0, reading, stop, served }
+        Self { factory, wallet, redaction, input, lines, aside: VecDeque::new(), asked: 0, reading, stop, served }
     }
 
     /// Whether the client reads what it is sent.
