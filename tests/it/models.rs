@@ -432,6 +432,7 @@ async fn what_is_sent() {
         assert_eq!(asked.headers[name], value);
     }
     assert_eq!(asked.path, "/v1/chat/completions");
+    assert!(!asked.headers.contains_key("accept-encoding"), "nothing is decompressed");
     expect![[r#"
         {
           "model": "small",

@@ -64,6 +64,7 @@ enum Step {
     Usage { input: u64, output: u64 },
     Stop(Stop),
     Raw(String),
+    Trickle(String),
     End,
     Disconnect,
     Stall,
@@ -218,6 +219,11 @@ impl Reply {
         self.step(Step::Raw(bytes.to_owned()))
     }
 
+    /// Then these bytes ten times a second, without an end.
+    pub fn trickle(self, bytes: &str) -> Self {
+        self.step(Step::Trickle(bytes.to_owned()))
+    }
+
     /// Then the end of the body, without a reason to stop.
     pub fn end(self) -> Self {
         self.step(Step::End)
@@ -304,7 +310,10 @@ struct Playing {
 
 /// The body, one chunk for each step.
 fn events(mut steps: Vec<Step>, wire: Box<dyn Wire>, watch: Leaving) -> BoxStream<'static, io::Result<Bytes>> {
-    if !steps.iter().any(|step| matches!(step, Step::Stop(_) | Step::End | Step::Disconnect | Step::Stall)) {
+    if !steps
+        .iter()
+        .any(|step| matches!(step, Step::Stop(_) | Step::End | Step::Disconnect | Step::Stall | Step::Trickle(_)))
+    {
         let calls = steps.iter().any(|step| matches!(step, Step::Call { .. }));
         steps.push(Step::Stop(if calls { Stop::Tools } else { Stop::Finished }));
     }
@@ -320,6 +329,11 @@ fn events(mut steps: Vec<Step>, wire: Box<dyn Wire>, watch: Leaving) -> BoxStrea
             Some(Step::Usage { input, output }) => wire.usage(input, output),
             Some(Step::Stop(stop)) => wire.stop(stop),
             Some(Step::Raw(bytes)) => bytes,
+            Some(Step::Trickle(bytes)) => {
+                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                steps.push_front(Step::Trickle(bytes.clone()));
+                bytes
+            }
             Some(Step::Stall) => std::future::pending().await,
             Some(Step::Disconnect) => {
                 // Lets the server send what was said before.

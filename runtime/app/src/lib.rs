@@ -15,6 +15,7 @@
 )]
 
 pub mod acp;
+pub mod address;
 pub mod audit;
 pub mod cli;
 pub mod compose;

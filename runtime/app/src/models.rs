@@ -8,7 +8,10 @@
 //! Tested by `tests/it/models.rs` against a loopback server that speaks the providers' formats with faults, and by
 //! tables beside the code.
 
+mod calls;
+mod client;
 mod failure;
+mod flow;
 mod history;
 mod keys;
 mod none;
@@ -24,9 +27,10 @@ use std::sync::Arc;
 use acp_runtime_agent::capability::SecretName;
 use acp_runtime_agent::model::{Model, ModelChoice, ModelError, ModelSource};
 
+use self::client::HttpClient;
 pub use self::keys::{KeyPlace, KeySource};
 use self::none::NoModel;
-use self::provider::{HttpClient, Provider, ProviderModel};
+use self::provider::{Provider, ProviderModel};
 use self::script::ScriptModel;
 pub use self::settings::{ProviderSettings, Retries, Timeouts, WireFormat};
 use crate::redaction::Redaction;
@@ -55,6 +59,15 @@ pub struct ProviderKey {
     pub from: Option<String>,
     /// The name under which the person's key may be kept; none where the provider's name cannot be one.
     pub kept: Option<SecretName>,
+}
+
+/// A key that was fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchedKey {
+    /// Where it is from, as a part of a sentence.
+    pub from: String,
+    /// Whether texts can be kept clean of it: a short one cannot be told from a word.
+    pub is_kept_out: bool,
 }
 
 /// Why a model cannot be had.
@@ -134,11 +147,16 @@ impl Models {
     }
 
     /// Fetches the key of a model, and says where it is from; none where there is none and none is needed.
-    pub async fn fetch_key(&self, id: &str) -> Result<Option<String>, ModelError> {
+    pub async fn fetch_key(&self, id: &str) -> Result<Option<FetchedKey>, ModelError> {
         match self.provider_of(id) {
             Some(provider) => provider.fetch_key().await,
             None => Ok(None),
         }
+    }
+
+    /// The keys of the settings that texts cannot be kept clean of, a sentence each.
+    pub fn short_keys(&self) -> Vec<String> {
+        self.providers.values().filter_map(|provider| provider.short_key()).collect()
     }
 
     /// What is known of the key of a model's provider; none for a model without one.
@@ -281,7 +299,23 @@ mod tests {
             ("base_url = 'localhost:1'", "`base_url` is `localhost:1`; it must start with `http://` or `https://`"),
             ("base_url = 'ftp://host/'", "`base_url` is `ftp://host/`; it must start with `http://` or `https://`"),
             ("base_url = 'http://me:pw@host/'", "`base_url` holds a password; put it into `headers` instead"),
-            ("base_url = 'http://host/v1?a=b'", "`base_url` is `http://host/v1?a=b`; it must not have a query"),
+            (
+                "base_url = 'http://host/v1?key=sk-1'",
+                "`base_url` is `http://host/v1?****`; it must not have a query or a fragment: a key belongs into \
+                 `api_key` or `headers`",
+            ),
+            (
+                "base_url = 'http://host/v1#sk-1'",
+                "`base_url` is `http://host/v1#****`; it must not have a query or a fragment: a key belongs into \
+                 `api_key` or `headers`",
+            ),
+            ("base_url = 'ftp://me:pw@host/'", "`base_url` holds a password; put it into `headers` instead"),
+            ("base_url = 'me:pw@host:x/'", "`base_url` is `****@host:x/`; it must start with `http://` or `https://`"),
+            ("api_key = \"sk-1\\n\"", "`api_key` cannot be sent: it has a line end in it; write it without"),
+            (
+                "api_key = 'schlüssel'",
+                "`api_key` cannot be sent: it has characters that a header cannot carry; a key is plain ASCII",
+            ),
             ("headers = { 'a b' = 'c' }", "`a b` in `headers` is not a header name"),
             ("headers = { a = \"c\\n\" }", "the value of `a` in `headers` has characters that a header cannot carry"),
             ("api_key = ''", "`api_key` is empty; leave it out, or set `api_key_env`"),

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
+use acp_runtime_agent::plain::is_plain;
 use regex::Regex;
 use serde_json::Value;
 
@@ -14,8 +15,11 @@ use crate::secret::Secret;
 
 /// What stands where a secret was.
 const MASK: &str = "****";
-/// Shorter secrets are also words, which texts would lose.
+/// Shorter secrets are also words and pieces of words, which texts would lose. They are not looked for: `doctor` and
+/// `config check` warn of them.
 const SHORTEST: usize = 8;
+/// The most characters of a quotation.
+const QUOTE: usize = 300;
 /// Secrets that are known at once. When there are more, the oldest is forgotten: keys that a command makes come and go.
 const MOST: usize = 256;
 
@@ -24,10 +28,15 @@ const MOST: usize = 256;
 pub struct Redaction(Arc<RwLock<VecDeque<String>>>);
 
 impl Redaction {
-    /// Learns a secret, as it is and as JSON writes it. One that is too short to be told from a word is left out.
+    /// Whether texts can be kept clean of a secret: one that is too short cannot be told from a word.
+    pub fn can_learn(secret: &Secret) -> bool {
+        secret.expose().len() >= SHORTEST
+    }
+
+    /// Learns a secret, as it is and as JSON writes it, if it can.
     pub fn learn(&self, secret: &Secret) {
         let plain = secret.expose();
-        if plain.len() < SHORTEST || self.knows(plain) {
+        if !Self::can_learn(secret) || self.knows(plain) {
             return;
         }
         let quoted = Value::from(plain).to_string();
@@ -52,6 +61,19 @@ impl Redaction {
             }
         }
         clean
+    }
+
+    /// Words of others, fit to be quoted in a message: one line of at most 300 characters, without secrets and without
+    /// characters that command a terminal, reorder or hide text.
+    pub fn quote(&self, text: &str) -> String {
+        // Cleaned twice: a secret may have line ends in it, or characters within it that are left out.
+        let line = self.clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
+        let plain: String = line.chars().filter(|&character| is_plain(character)).collect();
+        let clean = self.clean(&plain);
+        match clean.char_indices().nth(QUOTE) {
+            Some((end, _)) => format!("{}…", clean.get(..end).unwrap_or_default()),
+            None => clean.into_owned(),
+        }
     }
 
     /// Cleans every text in a value, names of members included.
@@ -112,6 +134,24 @@ mod tests {
         }
         let data = json!({ "a": ["correct horse", 1, null], "correct horse": { "b": true } });
         assert_eq!(redaction.clean_json(data), json!({ "a": ["****", 1, null], "****": { "b": true } }));
+    }
+
+    #[test]
+    fn what_is_quoted_is_short_and_plain() {
+        let redaction = Redaction::default();
+        redaction.learn(&Secret::new("a secret of two\nlines"));
+        for (text, quoted) in [
+            ("plain", "plain"),
+            ("two\n  lines\t", "two lines"),
+            ("\u{1b}[31mred\u{7}\u{9b}", "[31mred"),
+            ("it is\u{202e} `a\u{200b}b`", "it is `ab`"),
+            ("key a secret of two\nlines.", "key ****."),
+            ("key a sec\u{200b}ret of two\nlines sk-proj-\u{1b}abcdefghij0123456789", "key a secret of two lines ****"),
+        ] {
+            assert_eq!(redaction.quote(text), quoted, "{text:?}");
+        }
+        assert_eq!(redaction.quote(&"é".repeat(400)), format!("{}…", "é".repeat(QUOTE)));
+        assert_eq!(redaction.quote(&"\u{1b}".repeat(1 << 20)), "");
     }
 
     #[test]

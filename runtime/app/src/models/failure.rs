@@ -1,8 +1,8 @@
 //! What went wrong with a provider, as a [`ModelError`] that says what to do.
 //!
-//! Messages name the provider and quote it shortly; what they quote is cleaned of control characters and of every
-//! secret that was sent.
+//! Messages name the provider and quote it shortly and cleanly (`Redaction::quote`).
 
+use std::string::FromUtf8Error;
 use std::time::Duration;
 
 use acp_runtime_agent::model::{ModelError, ModelErrorKind};
@@ -12,11 +12,9 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use serde_json::Value;
 
+use super::flow::{Broken, TooMuch};
 use super::keys::KeyPlace;
 use crate::redaction::Redaction;
-
-/// The most characters of a provider's words in a message.
-const QUOTE: usize = 300;
 
 /// What messages about one model of a provider need to know.
 pub(super) struct Failures {
@@ -27,15 +25,24 @@ pub(super) struct Failures {
 }
 
 impl Failures {
-    /// An error of `genai`. `began` tells whether the answer had begun.
-    pub(super) fn translate(&self, error: genai::Error, began: bool) -> ModelError {
+    /// Why an answer goes no further. `began` tells whether it had begun.
+    pub(super) fn translate(&self, broken: Broken, began: bool) -> ModelError {
+        match broken {
+            Broken::Genai(error) => self.of_genai(error, began),
+            Broken::TooMuch(too_much) => self.too_much(too_much),
+            Broken::Silent => self.timeout(StreamTimeout::Read),
+        }
+    }
+
+    fn of_genai(&self, error: genai::Error, began: bool) -> ModelError {
         use genai::Error as Genai;
         match error {
             Genai::WebStream { error, .. } => match error.downcast::<Genai>() {
-                Ok(inner) => self.translate(*inner, began),
-                Err(error) => match error.downcast_ref::<StreamTimeout>() {
-                    Some(timeout) => self.timeout(*timeout),
-                    None => self.broken(&root(error.as_ref()).to_string(), began),
+                Ok(inner) => self.of_genai(*inner, began),
+                Err(error) => match (error.downcast_ref::<StreamTimeout>(), error.downcast_ref::<FromUtf8Error>()) {
+                    (Some(timeout), _) => self.timeout(*timeout),
+                    (_, Some(_)) => self.malformed("bytes that are no text"),
+                    (None, None) => self.broken(&root(error.as_ref()).to_string(), began),
                 },
             },
             Genai::HttpError { status, body, headers, .. } => self.http(status.as_u16(), &body, &headers),
@@ -139,6 +146,14 @@ impl Failures {
         self.error(ModelErrorKind::Network, text)
     }
 
+    pub(super) fn too_much(&self, too_much: TooMuch) -> ModelError {
+        let text = format!(
+            "`{0}` sends what no model's answer has: {too_much}; check `wire` and `base_url` in `[providers.{0}]`",
+            self.provider
+        );
+        self.error(ModelErrorKind::Malformed, text)
+    }
+
     /// The answer ended without saying so.
     pub(super) fn cut(&self, began: bool) -> ModelError {
         if began {
@@ -235,13 +250,8 @@ impl Failures {
         if text.is_empty() { text } else { format!(": {text}") }
     }
 
-    /// Foreign text, fit to be shown: one line, not long, without secrets.
     fn quote(&self, text: &str) -> String {
-        let text = self.redaction.clean(text);
-        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut characters = line.chars().filter(|character| !character.is_control());
-        let short: String = characters.by_ref().take(QUOTE).collect();
-        if characters.next().is_some() { format!("{short}…") } else { short }
+        self.redaction.quote(text)
     }
 }
 
@@ -287,25 +297,11 @@ mod tests {
     }
 
     #[test]
-    fn quotes_are_short_clean_and_without_secrets() {
-        let failures = failures();
-        for (text, quoted) in [
-            ("plain", "plain"),
-            ("two\n  lines\t", "two lines"),
-            ("\u{1b}[31mred\u{7}", "[31mred"),
-            ("bad key sk-secret and again sk-secret.", "bad key **** and again ****."),
-        ] {
-            assert_eq!(failures.quote(text), quoted);
-        }
-        assert_eq!(failures.quote(&"é".repeat(400)), format!("{}…", "é".repeat(QUOTE)));
-    }
-
-    #[test]
     fn a_providers_words_are_found_wherever_they_are() {
         let failures = failures();
         for (body, says) in [
             (r#"{"error":{"message":"a","code":"x"}}"#, ": a"),
-            (r#"{"message":"b"}"#, ": b"),
+            (r#"{"message":"b sk-secret"}"#, ": b ****"),
             (r#"{"error":"c"}"#, ": c"),
             (r#""<html>d</html>""#, ": <html>d</html>"),
             (r#"{"detail":[1]}"#, ""),

@@ -28,6 +28,18 @@ impl KeyPlace {
     }
 }
 
+/// Why a key cannot be sent, as a sentence without its end; none where it can. Nothing of the key is repeated.
+pub(super) fn unfit(key: &Secret) -> Option<&'static str> {
+    let key = key.expose();
+    if key.contains(['\n', '\r']) {
+        Some("it has a line end in it; write it without")
+    } else if !key.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
+        Some("it has characters that a header cannot carry; a key is plain ASCII")
+    } else {
+        None
+    }
+}
+
 /// Looks keys up. They are asked for with every request, so what has changed meanwhile is seen.
 pub trait KeySource: Send + Sync {
     /// Whether there is something at a place. Nothing is started and nobody is asked for it.

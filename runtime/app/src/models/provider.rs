@@ -7,55 +7,32 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 
 use acp_runtime_agent::model::{Model, ModelChoice, ModelError, ModelEvent, ModelRequest, ReasoningEffort};
 use acp_runtime_agent::transcript::{Price, StopReason, Usage};
 use async_stream::try_stream;
 use futures::stream::{BoxStream, Peekable, Stream, StreamExt};
 use genai::adapter::AdapterKind;
-use genai::chat::{ChatOptions, ChatStream, ChatStreamEvent, StreamEnd, ToolCall};
+use genai::chat::{ChatOptions, ChatStreamEvent, StreamEnd};
 use genai::resolver::{AuthData, Endpoint};
-use genai::{Client, ModelIden, ServiceTarget, WebConfig};
-use http::header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
-use serde_json::{Map, Value};
+use genai::{ModelIden, ServiceTarget};
+use http::header::AUTHORIZATION;
 
-use super::ProviderKey;
+use super::calls::{self, Calls, call};
+use super::client::{Chunks, HttpClient};
 use super::failure::Failures;
+use super::flow::{Broken, TooMuch};
 use super::history;
-use super::keys::{KeyPlace, KeySource};
+use super::keys::{KeyPlace, KeySource, unfit};
 use super::retry::retrying;
 use super::settings::{ProviderSettings, WireFormat};
+use super::{FetchedKey, ProviderKey};
 use crate::redaction::Redaction;
 use crate::secret::Secret;
 
 /// The HTTP status for a key that is not accepted.
 const UNAUTHORIZED: u16 = 401;
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(15);
-
-/// The HTTP client of all models. It reads certificates and proxy settings (`HTTPS_PROXY`, `SSL_CERT_FILE`, …) from
-/// the environment when the first request is made, and not before.
-#[derive(Default)]
-pub(super) struct HttpClient(OnceLock<Result<Client, String>>);
-
-impl HttpClient {
-    fn get(&self) -> Result<&Client, &str> {
-        let make = || {
-            let agent = HeaderValue::from_static(concat!("acp-runtime/", env!("CARGO_PKG_VERSION")));
-            let config = WebConfig::default()
-                .with_connect_timeout(CONNECT)
-                .with_default_headers(HeaderMap::from_iter([(USER_AGENT, agent)]));
-            // A redirect would take the key, the headers and the conversation to whatever host the answer names.
-            let never = reqwest::redirect::Policy::none();
-            let http = config.apply_to_builder(reqwest::Client::builder()).redirect(never).build();
-            let http = http.map_err(|error| error.to_string())?;
-            Client::builder().with_reqwest(http).build().map_err(|error| error.to_string())
-        };
-        self.0.get_or_init(make).as_ref().map_err(String::as_str)
-    }
-}
 
 /// A configured provider.
 pub(super) struct Provider {
@@ -129,9 +106,20 @@ impl Provider {
     }
 
     /// Fetches the key, and says where it is from; none where there is none and none is needed.
-    pub(super) async fn fetch_key(&self) -> Result<Option<String>, ModelError> {
+    pub(super) async fn fetch_key(&self) -> Result<Option<FetchedKey>, ModelError> {
         let found = self.needed_key(false).await?;
-        Ok(found.map(|found| found.place.as_ref().map_or_else(|| "`api_key`".to_owned(), KeyPlace::described)))
+        Ok(found.map(|found| FetchedKey {
+            from: found.place.as_ref().map_or_else(|| "`api_key`".to_owned(), KeyPlace::described),
+            is_kept_out: Redaction::can_learn(&found.secret),
+        }))
+    }
+
+    /// That the key of the settings is too short to be kept out of texts, where it is.
+    pub(super) fn short_key(&self) -> Option<String> {
+        let short = self.settings.api_key.as_ref().is_some_and(|key| !Redaction::can_learn(key));
+        short.then(|| {
+            format!("`api_key` in `[providers.{}]` is so short that it is not masked where others repeat it", self.name)
+        })
     }
 
     /// The key, without which a request may make no sense.
@@ -151,6 +139,9 @@ impl Provider {
         for place in &self.places {
             if let Some(secret) = self.keys.fetch(place, afresh).await? {
                 self.redaction.learn(&secret);
+                if let Some(problem) = unfit(&secret) {
+                    return Err(format!("the one from {} cannot be sent: {problem}", place.described()));
+                }
                 return Ok(Some(FoundKey { secret, place: Some(place.clone()) }));
             }
         }
@@ -195,7 +186,7 @@ impl Provider {
         let mut options = ChatOptions::default()
             .with_capture_content(true)
             .with_capture_reasoning_content(true)
-            .with_capture_tool_calls(true)
+            .with_capture_tool_calls(self.settings.wire != WireFormat::OpenaiChat)
             .with_capture_usage(true)
             .with_stream_header_timeout(self.settings.timeouts.response())
             .with_stream_read_timeout(self.settings.timeouts.silence())
@@ -232,8 +223,8 @@ fn thinking(effort: ReasoningEffort) -> genai::chat::ReasoningEffort {
     }
 }
 
-/// What is answered, piece by piece.
-type Chunks = Pin<Box<Peekable<ChatStream>>>;
+/// What is answered, as far as it was not looked at yet.
+type Answered = Pin<Box<Peekable<Chunks>>>;
 
 /// One model of a provider.
 pub(super) struct ProviderModel {
@@ -260,7 +251,7 @@ impl ProviderModel {
     }
 
     /// Asks with the key that there is. A key that is not accepted may be one that was remembered for too long.
-    async fn connect(&self, request: &ModelRequest) -> Result<Chunks, ModelError> {
+    async fn connect(&self, request: &ModelRequest) -> Result<Answered, ModelError> {
         let key = self.provider.needed_key(false).await?;
         match (self.ask(request, key.as_ref()).await, key) {
             (Err(error), Some(refused)) if error.status == Some(UNAUTHORIZED) => {
@@ -273,13 +264,13 @@ impl ProviderModel {
         }
     }
 
-    async fn ask(&self, request: &ModelRequest, key: Option<&FoundKey>) -> Result<Chunks, ModelError> {
-        let client = self.http.get().map_err(|reason| self.failures.no_client(reason))?;
+    async fn ask(&self, request: &ModelRequest, key: Option<&FoundKey>) -> Result<Answered, ModelError> {
+        let line = self.http.get().map_err(|reason| self.failures.no_client(reason))?;
         let target = self.provider.target(&self.model, key.map(|key| &key.secret));
         let asked = history::chat_request(request, self.provider.settings.wire);
         let options = self.provider.options(request.effort);
-        let asked = client.exec_chat_stream(target, asked, Some(&options)).await;
-        let mut chunks = Box::pin(asked.map_err(|error| self.refusal(error, key))?.stream.peekable());
+        let asked = line.ask(target, asked, options, self.provider.settings.timeouts).await;
+        let mut chunks = Box::pin(asked.map_err(|error| self.refusal(error, key))?.peekable());
         // What the provider refuses has an error in the place of the first chunk.
         let no_chunk = |first: &_| matches!(first, Err(_) | Ok(ChatStreamEvent::Start));
         while let Some(first) = chunks.as_mut().next_if(no_chunk).await {
@@ -289,7 +280,7 @@ impl ProviderModel {
     }
 
     /// Why nothing was answered to a request with this key.
-    fn refusal(&self, error: genai::Error, key: Option<&FoundKey>) -> ModelError {
+    fn refusal(&self, error: Broken, key: Option<&FoundKey>) -> ModelError {
         let error = self.failures.translate(error, false);
         match key {
             Some(key) if error.status == Some(UNAUTHORIZED) => {
@@ -312,7 +303,7 @@ impl ProviderModel {
                         break;
                     }
                     event => {
-                        if let Some(event) = answer.take(event) {
+                        if let Some(event) = answer.take(event).map_err(|much| self.failures.too_much(much))? {
                             yield event;
                         }
                     }
@@ -343,6 +334,8 @@ struct Answer {
     text: bool,
     thought: bool,
     signed: bool,
+    /// Where `genai` does not put them together.
+    calls: Calls,
 }
 
 impl Answer {
@@ -350,10 +343,9 @@ impl Answer {
         self.text || self.thought
     }
 
-    /// What a chunk means. Tool calls come in chunks that each repeat the arguments so far: they are left to the end,
-    /// where they are complete.
-    fn take(&mut self, event: ChatStreamEvent) -> Option<ModelEvent> {
-        match event {
+    /// What a chunk means. Tool calls are left to the end, where they are complete.
+    fn take(&mut self, event: ChatStreamEvent) -> Result<Option<ModelEvent>, TooMuch> {
+        Ok(match event {
             ChatStreamEvent::Chunk(chunk) => {
                 self.text = true;
                 Some(ModelEvent::Text(chunk.content))
@@ -366,11 +358,12 @@ impl Answer {
                 self.signed = true;
                 Some(ModelEvent::ThoughtSignature(chunk.content))
             }
-            ChatStreamEvent::ToolCallChunk(_)
-            | ChatStreamEvent::Start
-            | ChatStreamEvent::Heartbeat
-            | ChatStreamEvent::End(_) => None,
-        }
+            ChatStreamEvent::ToolCallChunk(piece) => {
+                self.calls.add(piece.tool_call)?;
+                None
+            }
+            ChatStreamEvent::Start | ChatStreamEvent::Heartbeat | ChatStreamEvent::End(_) => None,
+        })
     }
 
     /// The last events, or why the answer does not count.
@@ -392,26 +385,21 @@ impl Answer {
         let usage = end.captured_usage.take();
         // A call of an answer that was cut off may be a part of what the model meant.
         if stop == StopReason::EndTurn {
-            let calls = end.captured_into_tool_calls().unwrap_or_default();
-            if calls.is_empty() && !self.text {
+            let whole = end.captured_into_tool_calls().unwrap_or_default();
+            if whole.len() > calls::MOST {
+                return Err(failures.too_much(TooMuch::Calls));
+            }
+            let before = events.len();
+            events.extend(whole.into_iter().map(|whole| call(whole.fn_name, whole.fn_arguments)));
+            events.extend(self.calls.finish());
+            if events.len() == before && !self.text {
                 return Err(failures.empty());
             }
-            events.extend(calls.into_iter().map(call));
         }
         events.extend(usage.map(|usage| ModelEvent::Usage(account.of(&usage))));
         events.push(ModelEvent::Stop(stop));
         Ok(events)
     }
-}
-
-/// A tool call as the tools' schemas are written: no arguments are an empty object. Text that is not JSON stays one.
-fn call(call: ToolCall) -> ModelEvent {
-    let arguments = match call.fn_arguments {
-        Value::Null => Value::Object(Map::new()),
-        Value::String(text) if text.trim().is_empty() => Value::Object(Map::new()),
-        arguments => arguments,
-    };
-    ModelEvent::call(call.fn_name, arguments)
 }
 
 /// What is known of a model's tokens.
@@ -452,8 +440,8 @@ mod tests {
             effort: None,
         };
         let answer = model.stream(request);
-        assert!(http.0.get().is_none());
+        assert!(!http.is_open());
         let items: Vec<_> = answer.collect().await;
-        assert!(http.0.get().is_some() && items.len() == 1, "{items:?}");
+        assert!(http.is_open() && items.len() == 1, "{items:?}");
     }
 }

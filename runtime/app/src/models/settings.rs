@@ -10,7 +10,8 @@ use http::{HeaderName, HeaderValue, Uri};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::keys::KeyPlace;
+use super::keys::{KeyPlace, unfit};
+use crate::address::Address;
 use crate::secret::Secret;
 
 /// One provider: `[providers.NAME]`.
@@ -20,7 +21,7 @@ pub struct ProviderSettings {
     /// The wire format that the provider speaks.
     pub wire: WireFormat,
     /// Where it is, such as `http://127.0.0.1:8080/v1`. The default is the vendor's own address.
-    pub base_url: Option<String>,
+    pub base_url: Option<Address>,
     /// The model to use, by the provider's name for it.
     pub model: String,
     /// More of its models to choose from.
@@ -170,6 +171,9 @@ impl ProviderSettings {
         if self.api_key.as_ref().is_some_and(|key| key.expose().is_empty()) {
             return Err("`api_key` is empty; leave it out, or set `api_key_env`".to_owned());
         }
+        if let Some(problem) = self.api_key.as_ref().and_then(unfit) {
+            return Err(format!("`api_key` cannot be sent: {problem}"));
+        }
         if self.api_key_command.as_ref().is_some_and(|command| command.first().is_none_or(String::is_empty)) {
             return Err("`api_key_command` is empty; write a program and its arguments, or leave it out".to_owned());
         }
@@ -213,17 +217,21 @@ impl ProviderSettings {
 
     /// Where the provider is, ending in `/`.
     pub(super) fn endpoint(&self) -> Result<String, String> {
-        let Some(url) = &self.base_url else { return Ok(self.wire.home().to_owned()) };
+        let Some(address) = &self.base_url else { return Ok(self.wire.home().to_owned()) };
+        let url = address.expose();
         let parsed = url.parse::<Uri>().ok();
         let authority = parsed.as_ref().and_then(Uri::authority).map_or("", |authority| authority.as_str());
         if authority.contains('@') {
             return Err("`base_url` holds a password; put it into `headers` instead".to_owned());
         }
         let Some(parsed) = parsed.filter(|uri| matches!(uri.scheme_str(), Some("http" | "https"))) else {
-            return Err(format!("`base_url` is `{url}`; it must start with `http://` or `https://`"));
+            return Err(format!("`base_url` is `{address}`; it must start with `http://` or `https://`"));
         };
-        if parsed.query().is_some() {
-            return Err(format!("`base_url` is `{url}`; it must not have a query"));
+        if parsed.query().is_some() || url.contains('#') {
+            return Err(format!(
+                "`base_url` is `{address}`; it must not have a query or a fragment: a key belongs into `api_key` or \
+                 `headers`"
+            ));
         }
         Ok(format!("{}/", url.trim_end_matches('/')))
     }

@@ -1,0 +1,127 @@
+//! The HTTP client of all models, and the thread on which their answers arrive.
+//!
+//! Nothing of it is there before the first request. What a provider sends is read and parsed on that one thread, which
+//! does nothing else: however much comes and however fast, sessions are not held up, and an answer that nobody waits for
+//! any more is dropped before its next piece.
+
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::stream::{Stream, StreamExt as _};
+use genai::chat::{ChatOptions, ChatRequest, ChatStreamEvent};
+use genai::{Client, ServiceTarget, WebConfig};
+use http::header::{HeaderMap, HeaderValue, USER_AGENT};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+use tokio::task::coop::consume_budget;
+
+use super::flow::{Broken, Meter, Watched};
+use super::settings::Timeouts;
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(15);
+/// Chunks of an answer that may wait for whoever reads it.
+const WAITING: usize = 64;
+
+/// The client. It reads certificates and proxy settings (`HTTPS_PROXY`, `SSL_CERT_FILE`, …) from the environment when
+/// the first request is made, and not before.
+#[derive(Default)]
+pub(super) struct HttpClient(OnceLock<Result<Line, String>>);
+
+/// What is there from the first request on.
+pub(super) struct Line {
+    client: Client,
+    thread: Handle,
+    /// The thread ends with it.
+    _stay: oneshot::Sender<()>,
+}
+
+impl HttpClient {
+    pub(super) fn get(&self) -> Result<&Line, &str> {
+        self.0.get_or_init(Line::open).as_ref().map_err(String::as_str)
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_open(&self) -> bool {
+        self.0.get().is_some()
+    }
+}
+
+impl Line {
+    fn open() -> Result<Self, String> {
+        let agent = HeaderValue::from_static(concat!("acp-runtime/", env!("CARGO_PKG_VERSION")));
+        let config = WebConfig::default()
+            .with_connect_timeout(CONNECT)
+            .with_default_headers(HeaderMap::from_iter([(USER_AGENT, agent)]));
+        // A redirect would take the key, the headers and the conversation to whatever host the answer names. And a few
+        // compressed bytes would become any number of them.
+        let never = reqwest::redirect::Policy::none();
+        let http = config.apply_to_builder(reqwest::Client::builder()).redirect(never).no_gzip().build();
+        let http = http.map_err(|error| error.to_string())?;
+        let client = Client::builder().with_reqwest(http).build().map_err(|error| error.to_string())?;
+
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
+        let (thread, (stay, leave)) = (runtime.handle().clone(), oneshot::channel());
+        let work = move || {
+            // That nobody is left is all that is ever said.
+            let _ = runtime.block_on(leave);
+        };
+        std::thread::Builder::new().name("models".to_owned()).spawn(work).map_err(|error| error.to_string())?;
+        Ok(Self { client, thread, _stay: stay })
+    }
+
+    /// Asks, and gives the answer as it comes.
+    pub(super) async fn ask(
+        &self,
+        target: ServiceTarget,
+        request: ChatRequest,
+        options: ChatOptions,
+        timeouts: Timeouts,
+    ) -> Result<Chunks, Broken> {
+        let meter = Arc::<Meter>::default();
+        let options = options.with_raw_frame_sink_arc(meter.clone());
+        // The pieces of a call are of no use where the whole call comes as well.
+        let pieces = options.capture_tool_calls == Some(false);
+        let answer = self.client.exec_chat_stream(target, request, Some(&options)).await.map_err(Broken::Genai)?;
+        let (sender, items) = mpsc::channel(WAITING);
+        let task = self.thread.spawn(async move {
+            let mut answer = Watched::new(answer.stream, meter, timeouts);
+            while let Some(item) = answer.next().await {
+                consume_budget().await;
+                let last = item.is_err();
+                if (pieces || !matches!(item, Ok(ChatStreamEvent::ToolCallChunk(_))))
+                    && sender.send(item).await.is_err()
+                {
+                    return;
+                }
+                if last {
+                    return;
+                }
+            }
+        });
+        Ok(Chunks { items, task: task.abort_handle() })
+    }
+}
+
+/// What is answered, piece by piece. Dropping it ends the answer.
+pub(super) struct Chunks {
+    items: mpsc::Receiver<Result<ChatStreamEvent, Broken>>,
+    task: AbortHandle,
+}
+
+impl Stream for Chunks {
+    type Item = Result<ChatStreamEvent, Broken>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.items.poll_recv(cx)
+    }
+}
+
+impl Drop for Chunks {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
