@@ -10,6 +10,7 @@
 mod architecture;
 mod asking;
 mod cancel;
+mod checks;
 mod cli;
 mod cli_sessions;
 mod commands;
@@ -20,6 +21,7 @@ mod faults;
 mod foreign;
 mod full_disk;
 mod hostile_guests;
+mod hostile_providers;
 mod hostile_wire;
 mod keys;
 mod log;

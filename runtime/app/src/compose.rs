@@ -54,7 +54,7 @@ use book::Book;
 use commands::Commands;
 pub use keys::Keys;
 use permissions::Permissions;
-pub use shelf::{KnownPlugin, Origin, Shelf};
+pub use shelf::{KnownPlugin, Origin, Problem, Shelf};
 use storage::PluginStorage;
 
 /// How long a client may take for what needs no person: a file, a terminal.

@@ -30,6 +30,9 @@ pub use sections::{
 pub use shell::{Containment, ShellSettings};
 pub use written::{LogFilter, Written};
 
+/// The variable that names a file of certificates to trust.
+const CERTIFICATES: &str = "SSL_CERT_FILE";
+
 /// What goes before the files: the command line, and the environment in its place.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
@@ -102,6 +105,7 @@ impl Settings {
         for path in &overrides.mcp {
             settings.mcp.extend(file::servers(path)?);
         }
+        file::check_certificates(std::env::var_os(CERTIFICATES).map(PathBuf::from).as_deref())?;
         Ok(settings)
     }
 

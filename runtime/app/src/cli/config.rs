@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::arguments::ConfigCommand;
+use super::doctor;
 use super::failure::Failure;
-use crate::compose::Keys;
-use crate::models::ModelsError;
+use crate::compose::{Keys, Runtime};
 use crate::redaction::Redaction;
 use crate::settings::{Overrides, PROJECT_FILE, Paths, ProjectSettings, Settings, schema as settings_schema};
 
@@ -26,7 +26,7 @@ pub(super) fn command(command: ConfigCommand, paths: &Paths, overrides: Override
         }
         ConfigCommand::Check => {
             let here = here(paths, overrides)?;
-            let id = model(&here.settings, paths)?;
+            let id = check(&here.settings, paths)?;
             for file in [file.as_path(), Path::new(PROJECT_FILE)] {
                 writeln!(out, "`{}`: {}", file.display(), if file.exists() { "ok" } else { "not there" })?;
             }
@@ -49,11 +49,14 @@ fn warn(ignored: &[String]) {
     }
 }
 
-/// The model of new sessions, when it can be had.
-fn model(settings: &Settings, paths: &Paths) -> Result<String, ModelsError> {
-    let models = Keys::new(settings, paths, Redaction::default()).models(settings)?;
+/// The model of new sessions, when it can be had and all that the settings name can be used.
+fn check(settings: &Settings, paths: &Paths) -> Result<String, Failure> {
+    let keys = Keys::new(settings, paths, Redaction::default());
+    let models = keys.models(settings)?;
     models.open(models.default_id())?;
-    Ok(models.default_id().to_owned())
+    warn(&models.short_keys());
+    let runtime = Runtime::new(settings.clone(), paths, &keys)?;
+    doctor::failure(settings, paths, &runtime).map_or(Ok(models.default_id().to_owned()), Err)
 }
 
 pub(super) fn schema() -> Result<ExitCode, Failure> {

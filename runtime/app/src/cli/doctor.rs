@@ -1,5 +1,7 @@
 //! `acp-runtime doctor`: whether everything is in order, and what to do where it is not.
 
+mod places;
+
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,8 +13,8 @@ use serde::Serialize;
 
 use super::failure::{FAILED, Failure, store_hint};
 use super::wait;
-use crate::compose::{Keys, Runtime};
-use crate::models::{Models, NONE};
+use crate::compose::{Keys, Problem, Runtime};
+use crate::models::{FetchedKey, Models, NONE};
 use crate::process::cannot_contain;
 use crate::redaction::Redaction;
 use crate::secrets::{Place, SecretStore};
@@ -52,7 +54,8 @@ impl Check {
 
 pub(super) fn command(paths: &Paths, overrides: Overrides, json: bool) -> Result<ExitCode, Failure> {
     let (mut checks, settings) = configuration(paths, overrides);
-    checks.extend(folders(paths));
+    checks.extend(places::folders(paths));
+    checks.extend(places::files(&settings, paths));
     let keys = Keys::new(&settings, paths, Redaction::default());
     checks.push(match keys.models(&settings) {
         Ok(models) => wait(model(&models))?,
@@ -89,6 +92,18 @@ fn write_text(out: &mut impl io::Write, check: &Check) -> io::Result<()> {
     check.hint.as_ref().map_or(Ok(()), |hint| writeln!(out, "                hint: {hint}"))
 }
 
+/// The first thing that is wrong with what the settings name: files that are written, and plugins. Reads and makes no
+/// more than it must.
+pub(super) fn failure(settings: &Settings, paths: &Paths, runtime: &Runtime) -> Option<Failure> {
+    let checks = places::files(settings, paths).into_iter().chain(plugins(runtime));
+    let failed = checks.into_iter().find(|check| check.outcome == Outcome::Fail)?;
+    let failure = Failure::new(failed.detail);
+    Some(match failed.hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    })
+}
+
 /// The settings that hold, or the defaults where the user's are broken.
 fn configuration(paths: &Paths, overrides: Overrides) -> (Vec<Check>, Settings) {
     let file = overrides.config.clone().unwrap_or_else(|| paths.config().to_owned());
@@ -112,44 +127,6 @@ fn broken(error: &crate::settings::SettingsError) -> Check {
     Check::fail("config", error.to_string(), error.hint())
 }
 
-fn folders(paths: &Paths) -> Vec<Check> {
-    let hint = "check its permissions, or set `ACP_RUNTIME_HOME` to a folder that can be written";
-    let checked = |path: PathBuf, without: &str| match writable(&path) {
-        Ok(()) => Check::ok("folders", format!("`{}`", path.display())),
-        Err(problem) => {
-            Check::warn("folders", format!("`{}` cannot be written: {problem}; {without}", path.display()), hint)
-        }
-    };
-    vec![
-        checked(paths.plugins(), "none can be installed"),
-        checked(paths.audit(), "decisions are not kept"),
-        checked(paths.compiled(), "plugins are compiled anew by each process"),
-    ]
-}
-
-/// Whether a folder, or the one in which it would be made, can be written.
-#[cfg(unix)]
-fn writable(path: &Path) -> Result<(), String> {
-    rustix::fs::access(nearest_folder(path)?, rustix::fs::Access::WRITE_OK).map_err(|error| error.to_string())
-}
-
-#[cfg(not(unix))]
-fn writable(path: &Path) -> Result<(), String> {
-    match nearest_folder(path)?.metadata() {
-        Ok(metadata) if metadata.permissions().readonly() => Err("it is read-only".to_owned()),
-        Ok(_) => Ok(()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-fn nearest_folder(path: &Path) -> Result<&Path, String> {
-    match path.ancestors().find(|path| path.exists()) {
-        Some(there) if there.is_dir() => Ok(there),
-        Some(there) => Err(format!("`{}` is not a folder", there.display())),
-        None => Err("nothing of it exists".to_owned()),
-    }
-}
-
 const MODEL: &str = "see `model` and `[providers]` in the file of `acp-runtime config path`";
 
 /// Whether the model can be had, and its key be fetched.
@@ -160,7 +137,14 @@ async fn model(models: &Models) -> Check {
     }
     match models.fetch_key(id).await {
         Err(error) => Check::fail("model", error.message, MODEL),
-        Ok(Some(from)) => Check::ok("model", format!("`{id}`, with the key from {from}")),
+        Ok(Some(FetchedKey { from, is_kept_out: true })) => {
+            Check::ok("model", format!("`{id}`, with the key from {from}"))
+        }
+        Ok(Some(FetchedKey { from, is_kept_out: false })) => Check::warn(
+            "model",
+            format!("`{id}`, with the key from {from}, which is so short that it is not masked where others repeat it"),
+            "use a key of 8 characters or more, or none where none is needed",
+        ),
         Ok(None) if id == NONE => Check::warn("model", "none is configured: only commands are answered", MODEL),
         Ok(None) => Check::ok("model", format!("`{id}`, without a key")),
     }
@@ -203,9 +187,14 @@ async fn store(store: Arc<dyn SessionStore>, path: PathBuf) -> Check {
 fn plugins(runtime: &Runtime) -> Vec<Check> {
     let shelf = runtime.shelf();
     let found = Check::ok("plugins", format!("{} can be used", shelf.plugins().len()));
-    let problems = shelf.problems().iter();
-    let hint = "see `acp-runtime plugin list`";
-    std::iter::once(found).chain(problems.map(|problem| Check::warn("plugins", problem, hint))).collect()
+    let check = |problem: &Problem| {
+        let message = problem.message.as_str();
+        if problem.is_second {
+            return Check::warn("plugins", message, "remove one of them: see `acp-runtime plugin list`");
+        }
+        Check::fail("plugins", message, "replace it or remove it: see `plugins.paths` and `acp-runtime plugin list`")
+    };
+    std::iter::once(found).chain(shelf.problems().iter().map(check)).collect()
 }
 
 /// What the system must have: plugins' folders are opened through `/proc/self/fd`, and every session holds some open.
@@ -254,7 +243,8 @@ mod tests {
             (keyless, Outcome::Fail),
             ("model = 'absent/m'", Outcome::Fail),
             ("[providers.x]\nwire = 'ollama'\nmodel = 'm'", Outcome::Ok),
-            ("[providers.x]\nwire = 'anthropic'\nmodel = 'm'\napi_key = 'k'", Outcome::Ok),
+            ("[providers.x]\nwire = 'anthropic'\nmodel = 'm'\napi_key = 'key-of-x'", Outcome::Ok),
+            ("[providers.x]\nwire = 'anthropic'\nmodel = 'm'\napi_key = 'k'", Outcome::Warn),
         ] {
             let settings = toml::from_str::<Settings>(toml).unwrap();
             let paths = Paths::under(Path::new("/no/such/home")).unwrap();
@@ -271,14 +261,6 @@ mod tests {
         assert_eq!(outcome(Containment::Landlock, None), Outcome::Ok);
         assert_eq!(outcome(Containment::Landlock, Some("old")), Outcome::Warn);
         assert_eq!(outcome(Containment::None, None), Outcome::Warn);
-    }
-
-    #[test]
-    fn a_folder_under_a_file_cannot_be_written() {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(writable(&folder.path().join("a/b")), Ok(()));
-        std::fs::write(folder.path().join("file"), "").unwrap();
-        assert!(writable(&folder.path().join("file/b")).unwrap_err().ends_with("file` is not a folder"));
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn list(runtime: &Runtime, disabled: &[PluginId], json: bool) -> Result<(), Fail
         }
     }
     for problem in runtime.shelf().problems() {
-        writeln!(io::stderr(), "warning: {problem}")?;
+        writeln!(io::stderr(), "warning: {}", problem.message)?;
     }
     Ok(())
 }

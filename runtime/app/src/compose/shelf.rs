@@ -49,7 +49,22 @@ pub struct KnownPlugin {
 #[derive(Default)]
 struct Contents {
     plugins: Vec<KnownPlugin>,
-    problems: Vec<String>,
+    problems: Vec<Problem>,
+}
+
+/// Why a plugin is left out.
+#[derive(Debug)]
+pub struct Problem {
+    /// What is wrong, as a sentence without its end.
+    pub message: String,
+    /// Whether it is only in the way of another one of its id, which is used.
+    pub is_second: bool,
+}
+
+impl Problem {
+    fn unreadable(message: String) -> Self {
+        Self { message, is_second: false }
+    }
 }
 
 /// All plugins of a process.
@@ -84,8 +99,8 @@ impl Shelf {
         &self.contents().plugins
     }
 
-    /// What is left out, and why; one sentence each.
-    pub fn problems(&self) -> &[String] {
+    /// What is left out, and why.
+    pub fn problems(&self) -> &[Problem] {
         &self.contents().problems
     }
 
@@ -109,7 +124,7 @@ impl Shelf {
         self.contents.get_or_init(|| {
             let contents = self.read();
             for problem in &contents.problems {
-                tracing::warn!("{problem}");
+                tracing::warn!("{}", problem.message);
             }
             contents
         })
@@ -133,11 +148,14 @@ impl Shelf {
                                 (self.host.load(package), Origin::Installed, installed.source);
                             contents.take(KnownPlugin { plugin, origin, source, grants });
                         }
-                        Err(error) => contents.problems.push(format!("plugin `{id}`: {error} ({})", error.hint())),
+                        Err(error) => {
+                            let message = format!("plugin `{id}`: {error} ({})", error.hint());
+                            contents.problems.push(Problem::unreadable(message));
+                        }
                     }
                 }
             }
-            Err(error) => contents.problems.push(error.to_string()),
+            Err(error) => contents.problems.push(Problem::unreadable(error.to_string())),
         }
         contents
     }
@@ -148,7 +166,10 @@ impl Contents {
     fn take_place(&mut self, host: &Arc<PluginHost>, place: &Path, origin: Origin) {
         match components(place) {
             Ok(files) => files.iter().for_each(|file| self.take_file(host, file, origin)),
-            Err(error) => self.problems.push(format!("plugins at `{}` cannot be read: {error}", place.display())),
+            Err(error) => {
+                let message = format!("plugins at `{}` cannot be read: {error}", place.display());
+                self.problems.push(Problem::unreadable(message));
+            }
         }
     }
 
@@ -165,7 +186,7 @@ impl Contents {
                 let source = file.display().to_string();
                 self.take(KnownPlugin { plugin: host.load(package), origin, source, grants });
             }
-            Err(error) => self.problems.push(format!("{error} ({})", error.hint())),
+            Err(error) => self.problems.push(Problem::unreadable(format!("{error} ({})", error.hint()))),
         }
     }
 
@@ -173,13 +194,16 @@ impl Contents {
         let id = plugin.plugin.id();
         match self.plugins.iter().find(|known| known.plugin.id() == id) {
             None => self.plugins.push(plugin),
-            Some(known) => self.problems.push(format!(
-                "plugin `{id}`: the {} one at `{}` is there already, so the {} one from `{}` is left out",
-                known.origin.as_str(),
-                known.source,
-                plugin.origin.as_str(),
-                plugin.source
-            )),
+            Some(known) => {
+                let message = format!(
+                    "plugin `{id}`: the {} one at `{}` is there already, so the {} one from `{}` is left out",
+                    known.origin.as_str(),
+                    known.source,
+                    plugin.origin.as_str(),
+                    plugin.source
+                );
+                self.problems.push(Problem { message, is_second: true });
+            }
         }
     }
 }

@@ -14,6 +14,9 @@ use crate::mcp::{ServerSettings, from_json};
 /// Bytes that a file may have.
 const MOST: u64 = 1 << 20;
 
+/// Bytes that a file of certificates may have. Those of the systems have 300 thousand.
+const MOST_CERTIFICATES: u64 = 16 << 20;
+
 /// Why settings could not be had.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
@@ -131,6 +134,22 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, SettingsError> {
         return Err(unreadable(io::Error::other(format!("it has more than {MOST} bytes"))));
     }
     Ok(Some(text))
+}
+
+/// Whether the file of certificates has an end: whoever makes a connection reads it whole. One that is not there is
+/// told of by them.
+pub(super) fn check_certificates(path: Option<&Path>) -> Result<(), SettingsError> {
+    let Some((path, metadata)) = path.and_then(|path| Some((path, std::fs::metadata(path).ok()?))) else {
+        return Ok(());
+    };
+    let problem = if !metadata.is_file() {
+        format!("`{}` is not a file", path.display())
+    } else if metadata.len() > MOST_CERTIFICATES {
+        format!("`{}` has more than {MOST_CERTIFICATES} bytes", path.display())
+    } else {
+        return Ok(());
+    };
+    Err(SettingsError::Variable { name: super::CERTIFICATES, problem })
 }
 
 /// The MCP servers of a file in the common JSON form, which must exist.

@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "this room owns the log file")]
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -61,7 +61,7 @@ impl Write for LogFile {
 fn open(path: &Path) -> io::Result<(File, u64)> {
     // Asked first: opening a pipe would wait for a reader.
     match std::fs::metadata(path) {
-        Ok(there) if there.is_dir() || is_pipe(&there) => return Err(io::Error::other("it is not a file")),
+        Ok(there) if !is_log(&there) => return Err(io::Error::other("it is not a file")),
         _ => {}
     }
     let mut options = OpenOptions::new();
@@ -73,24 +73,29 @@ fn open(path: &Path) -> io::Result<(File, u64)> {
     Ok((file, if metadata.is_file() { metadata.len() } else { 0 }))
 }
 
+/// Whether a log can be written to what is there: a file, or a device.
+pub(in crate::cli) fn is_log(there: &Metadata) -> bool {
+    !there.is_dir() && !is_pipe(there)
+}
+
 #[cfg(unix)]
-fn is_pipe(metadata: &std::fs::Metadata) -> bool {
+fn is_pipe(metadata: &Metadata) -> bool {
     std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
 }
 
 #[cfg(not(unix))]
-fn is_pipe(_metadata: &std::fs::Metadata) -> bool {
+fn is_pipe(_metadata: &Metadata) -> bool {
     false
 }
 
 #[cfg(unix)]
-fn same(one: &std::fs::Metadata, other: &std::fs::Metadata) -> bool {
+fn same(one: &Metadata, other: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 #[cfg(not(unix))]
-fn same(one: &std::fs::Metadata, _other: &std::fs::Metadata) -> bool {
+fn same(one: &Metadata, _other: &Metadata) -> bool {
     one.is_file()
 }
 

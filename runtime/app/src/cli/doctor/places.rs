@@ -1,0 +1,117 @@
+//! Whether the folders and files that are written can be. Nothing is made, and nothing is opened that could wait.
+
+use std::path::{Path, PathBuf};
+
+use super::Check;
+use crate::audit;
+use crate::settings::{Paths, Settings};
+
+pub(super) fn folders(paths: &Paths) -> Vec<Check> {
+    let hint = "check its permissions, or set `ACP_RUNTIME_HOME` to a folder that can be written";
+    let checked = |path: PathBuf, without: &str| match writable(&path) {
+        Ok(()) => Check::ok("folders", format!("`{}`", path.display())),
+        Err(problem) => {
+            Check::warn("folders", format!("`{}` cannot be written: {problem}; {without}", path.display()), hint)
+        }
+    };
+    vec![
+        checked(paths.plugins(), "none can be installed"),
+        checked(paths.audit(), "decisions are not kept"),
+        checked(paths.compiled(), "plugins are compiled anew by each process"),
+    ]
+}
+
+/// The files that lines are added to. One that is not there is made later.
+pub(super) fn files(settings: &Settings, paths: &Paths) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let audit = paths.audit().join(audit::FILE);
+    if audit.exists() {
+        let hint = "make it a file that you can write, or move it away";
+        checks.push(checked("audit", &audit, appendable(&audit, Path::is_file), "decisions are not kept", hint));
+    }
+    if let Some(log) = &settings.log.file {
+        let hint = "name another one with `--log-file` or `log.file`";
+        checks.push(checked("log", log, appendable(log, may_be_log), "nothing starts without its log", hint));
+    }
+    checks
+}
+
+fn checked(name: &'static str, path: &Path, can: Result<(), String>, without: &str, hint: &str) -> Check {
+    match can {
+        Ok(()) => Check::ok(name, format!("`{}`", path.display())),
+        Err(problem) => {
+            Check::fail(name, format!("`{}` cannot be written: {problem}; {without}", path.display()), hint)
+        }
+    }
+}
+
+/// Whether something at `path` can be added to, or a file be made there. Folders are not made for it.
+fn appendable(path: &Path, is_right: fn(&Path) -> bool) -> Result<(), String> {
+    if !path.exists() {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        return if folder.is_dir() { writable(folder) } else { Err(format!("`{}` is not a folder", folder.display())) };
+    }
+    if !is_right(path) {
+        return Err("it is not a file".to_owned());
+    }
+    may_write(path)
+}
+
+/// Whether a log can be written to what is there: a file, or a device such as `/dev/null`.
+fn may_be_log(path: &Path) -> bool {
+    path.metadata().is_ok_and(|there| crate::cli::logging::is_log(&there))
+}
+
+/// Whether a folder, or the one in which it would be made, can be written.
+fn writable(path: &Path) -> Result<(), String> {
+    may_write(nearest_folder(path)?)
+}
+
+#[cfg(unix)]
+fn may_write(path: &Path) -> Result<(), String> {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).map_err(|error| error.to_string())
+}
+
+#[cfg(not(unix))]
+fn may_write(path: &Path) -> Result<(), String> {
+    match path.metadata() {
+        Ok(metadata) if metadata.permissions().readonly() => Err("it is read-only".to_owned()),
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn nearest_folder(path: &Path) -> Result<&Path, String> {
+    match path.ancestors().find(|path| path.exists()) {
+        Some(there) if there.is_dir() => Ok(there),
+        Some(there) => Err(format!("`{}` is not a folder", there.display())),
+        None => Err("nothing of it exists".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_under_a_file_cannot_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(writable(&folder.path().join("a/b")), Ok(()));
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        assert!(writable(&folder.path().join("file/b")).unwrap_err().ends_with("file` is not a folder"));
+    }
+
+    #[test]
+    fn a_file_is_added_to_where_it_can_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let can = |path: &Path| appendable(path, may_be_log);
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        assert_eq!(can(&folder.path().join("file")), Ok(()));
+        assert_eq!(can(&folder.path().join("new")), Ok(()));
+        assert_eq!(can(folder.path()), Err("it is not a file".to_owned()));
+        assert!(can(&folder.path().join("no/new")).unwrap_err().ends_with("no` is not a folder"));
+        assert!(!folder.path().join("new").exists(), "nothing is made");
+        #[cfg(unix)]
+        assert_eq!(can(Path::new("/dev/null")), Ok(()));
+    }
+}

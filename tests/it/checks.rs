@@ -1,0 +1,184 @@
+//! `doctor` and `config check` find what would fail later, and nothing that is shown has a secret in it.
+#![expect(clippy::disallowed_methods, reason = "lays out what is in the way")]
+
+use std::path::Path;
+
+use acp_runtime_tests::model_double::{ModelDouble, Reply};
+use acp_runtime_tests::{Finished, Runtime};
+use serde_json::json;
+
+/// Takes the machine's own names out.
+fn plain(text: &str, runtime: &Runtime) -> String {
+    let home = runtime.home().display().to_string();
+    text.replace(&home, "HOME").replace(&runtime.project().display().to_string(), "PROJECT")
+}
+
+/// `config check` must end with this exit code and complaint, and `doctor` must fail with the same.
+fn refused(runtime: &Runtime, code: i32, error: &str, hint: &str) {
+    let check = runtime.run(&["config", "check"]);
+    assert_eq!(plain(&check.stderr, runtime), format!("error: {error}\nhint: {hint}\n"), "{check:?}");
+    assert_eq!(check.code, Some(code), "{check:?}");
+    let doctor = runtime.run(&["doctor"]);
+    let told = plain(&doctor.stdout, runtime);
+    let line = told.lines().skip_while(|line| !line.starts_with("fail") || !line.ends_with(error)).nth(1);
+    assert_eq!(line.map(str::trim), Some(format!("hint: {hint}").as_str()), "{told}");
+    assert_eq!(doctor.code, Some(1), "{doctor:?}");
+}
+
+#[cfg(unix)]
+fn pipe(path: &Path) {
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+}
+
+#[test]
+fn a_key_that_cannot_be_sent() {
+    let provider = "[providers.lab]\nwire = 'openai-chat'\nmodel = 'm'\n";
+    let hint = "see `model` and `[providers]` in the file of `acp-runtime config path`";
+    for (key, problem) in [
+        ("\"sk-secret-1\\n\"", "it has a line end in it; write it without"),
+        ("'schlüssel'", "it has characters that a header cannot carry; a key is plain ASCII"),
+    ] {
+        let runtime = Runtime::new().config(&format!("{provider}api_key = {key}\n"));
+        refused(&runtime, 2, &format!("`api_key` cannot be sent: {problem}, in `[providers.lab]`"), hint);
+    }
+    let runtime = Runtime::new().config(&format!("{provider}api_key_env = 'KEY'\n")).env("KEY", "sk-secret-1\nx");
+    let doctor = runtime.run(&["doctor"]);
+    let problem = "fail  model     the API key of `lab` cannot be fetched (the one from the environment variable `KEY` \
+                   cannot be sent: it has a line end in it; write it without)\n";
+    assert!(doctor.stdout.contains(problem) && !doctor.stdout.contains("sk-secret"), "{doctor:?}");
+    let run = runtime.run(&["run", "Hi"]);
+    assert!(run.code == Some(1) && run.stderr.contains("it has a line end in it"), "{run:?}");
+}
+
+#[test]
+fn a_key_that_is_too_short_to_be_masked() {
+    let runtime = Runtime::new().config("[providers.lab]\nwire = 'openai-chat'\nmodel = 'm'\napi_key = 'x'\n");
+    let doctor = runtime.run(&["doctor"]);
+    assert!(
+        doctor.stdout.contains("warn  model     `lab/m`, with the key from `api_key`, which is so short"),
+        "{doctor:?}"
+    );
+    let check = runtime.run(&["config", "check"]);
+    let warning = "warning: `api_key` in `[providers.lab]` is so short that it is not masked where others repeat it\n";
+    assert_eq!((check.code, check.stderr.as_str()), (Some(0), warning));
+}
+
+#[test]
+fn files_that_cannot_be_written() {
+    let log = Runtime::new().config("log.file = 'no/such/log'\n");
+    let hint = "name another one with `--log-file` or `log.file`";
+    let error = "`HOME/no/such/log` cannot be written: `HOME/no/such` is not a folder; nothing starts without its log";
+    refused(&log, 1, error, hint);
+
+    let audit = Runtime::new();
+    std::fs::create_dir_all(audit.home().join("audit/decisions.jsonl")).unwrap();
+    let error = "`HOME/audit/decisions.jsonl` cannot be written: it is not a file; decisions are not kept";
+    refused(&audit, 1, error, "make it a file that you can write, or move it away");
+}
+
+#[test]
+fn a_plugin_that_is_cut_off() {
+    let runtime = Runtime::new().config("plugins.paths = ['cut.wasm']\n");
+    std::fs::write(runtime.home().join("cut.wasm"), b"\0asm\x0d\0\x01\0\0\xff").unwrap();
+    let check = runtime.run(&["config", "check"]);
+    assert_eq!(check.code, Some(1), "{check:?}");
+    assert!(check.stderr.contains("cut.wasm") && check.stderr.contains("\nhint: replace it or remove it"), "{check:?}");
+    let doctor = runtime.run(&["doctor"]);
+    assert!(doctor.code == Some(1) && doctor.stdout.contains("fail  plugins"), "{doctor:?}");
+}
+
+/// Nobody reads the pipe: whoever opened it would wait for ever.
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_the_audit_stops_nothing() {
+    let runtime = Runtime::new().file("a.txt", "hello");
+    std::fs::create_dir_all(runtime.home().join("audit")).unwrap();
+    pipe(&runtime.home().join("audit/decisions.jsonl"));
+    let run = runtime.run(&["run", "/call read_file {\"path\": \"a.txt\"}"]);
+    assert!(run.code == Some(0) && run.stdout.contains("hello"), "{run:?}");
+}
+
+/// Whoever makes a connection reads this file to its end.
+#[cfg(unix)]
+#[test]
+fn certificates_without_an_end_are_refused() {
+    let runtime = Runtime::new();
+    let fifo = runtime.outside("pipe");
+    pipe(&fifo);
+    for path in [Path::new("/dev/zero"), &fifo, &runtime.project()] {
+        let path = path.to_str().unwrap();
+        let runtime = Runtime::new().env("SSL_CERT_FILE", path);
+        for command in [&["run", "Hi"][..], &["--acp"], &["config", "check"]] {
+            let Finished { code, stderr, .. } = runtime.run(command);
+            let told = format!("error: `SSL_CERT_FILE` in the environment: `{path}` is not a file\n");
+            assert_eq!((code, stderr), (Some(2), told + "hint: correct `SSL_CERT_FILE`, or leave it out\n"));
+        }
+        let doctor = runtime.run(&["doctor"]);
+        assert!(doctor.code == Some(1) && doctor.stdout.contains("`SSL_CERT_FILE` in the environment"), "{doctor:?}");
+    }
+    let absent = Runtime::new().env("SSL_CERT_FILE", "/no/such/file").run(&["run", "/help"]);
+    assert_eq!(absent.code, Some(0), "{absent:?}");
+}
+
+/// Whatever is wrong with them, and whoever tells of it: passwords and keys are not in it.
+#[test]
+fn addresses_and_keys_are_never_shown() {
+    const SECRETS: [&str; 4] = ["hunter2", "sk-hidden", "47114711", "me:"];
+    for lines in [
+        "base_url = 'https://me:hunter2@host/v1'",
+        "base_url = 'ftp://me:hunter2@host/v1'",
+        "base_url = 'me:hunter2@host:x/v1'",
+        "base_url = 'https://me:hunter2@host:port/v1'",
+        "base_url = 'https://host/v1?key=sk-hidden'",
+        "base_url = 'https://host/v1#sk-hidden'",
+        "api_key = 47114711",
+        "api_key = -4711.4711e0\nbase_url = 'x'",
+        "headers = { X-Key = 47114711 }",
+        "api_key = sk-hidden",
+        "api_key = ['sk-hidden']",
+        "api_key = { a = 'sk-hidden' }",
+        "api_key = 'sk-hidden",
+    ] {
+        let runtime = Runtime::new().config(&format!("[providers.lab]\nwire = 'openai-chat'\nmodel = 'm'\n{lines}\n"));
+        for command in
+            [&["config", "show"][..], &["config", "check"], &["doctor"], &["doctor", "--json"], &["run", "x"]]
+        {
+            let Finished { code, stdout, stderr } = runtime.run(command);
+            let found: Vec<_> =
+                SECRETS.into_iter().filter(|secret| (stdout.clone() + &stderr).contains(secret)).collect();
+            assert!(found.is_empty(), "{lines}: {command:?}: {found:?}\n{stdout}{stderr}");
+            assert!(code != Some(0) || command == ["config", "show"], "{lines}: {command:?}\n{stdout}{stderr}");
+        }
+    }
+    let server = "[mcp.far]\nurl = 'ftp://me:hunter2@host/mcp?key=sk-hidden'\nheaders = { X-Key = 'sk-hidden' }\n";
+    let runtime = Runtime::new().config(server);
+    for command in [&["config", "show"][..], &["run", "/mcp"]] {
+        let Finished { code, stdout, stderr } = runtime.run(command);
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(!SECRETS.into_iter().any(|secret| (stdout.clone() + &stderr).contains(secret)), "{stdout}{stderr}");
+    }
+}
+
+/// What a provider writes to a terminal does not get there, and a long story is cut.
+#[tokio::test]
+async fn what_a_provider_says_is_quoted_plainly() {
+    let says = format!("{}key sk-\u{200b}secret-1 \u{202e}", "\u{1b}[2J\u{7}".repeat(1000));
+    let errors = [says.clone() + &"x".repeat(1 << 20), "\u{1b}".repeat(60_000)];
+    let body = |message: &str| json!({ "error": { "message": message } }).to_string();
+    let double = ModelDouble::start(errors.iter().map(|error| Reply::status(400).body(&body(error)))).await;
+    let runtime = Runtime::new().config(&format!(
+        "[providers.lab]\nwire = 'openai-chat'\nmodel = 'm'\nbase_url = '{}'\napi_key = 'sk-secret-1'\n",
+        double.base_url()
+    ));
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    for _ in errors {
+        let prompt = editor.begin_prompt(&session, "Hi");
+        let error = editor.turn(prompt).await.unwrap_err();
+        let told = format!("{} {}", error.message, error.data);
+        assert!(error.message.chars().count() < 500, "{}", error.message);
+        assert!(!told.contains("secret-1") && !told.contains("\\u001b") && !told.contains('\u{202e}'), "{told}");
+        assert!(!error.message.chars().any(char::is_control), "{}", error.message);
+    }
+    editor.close().await;
+}
