@@ -119,7 +119,7 @@ impl Runtime {
         let keys = keys.clone();
         let launcher = Launcher::new(own_executable(), inherited(&BASE_VARIABLES));
         let commands = Commands::new(launcher.clone(), &settings.shell);
-        let mcp = Mcp::new(launcher, settings.mcp.clone(), variable);
+        let mcp = Mcp::new(launcher, settings.mcp.clone(), variable, keys.redaction().clone());
         let folders = RootRegistry::default();
         Ok(Arc::new(Self { settings, models, keys, store, folders, audit, shelf, mcp, commands }))
     }

@@ -44,6 +44,7 @@ pub use command::McpCommand;
 pub use settings::{Patience, ServerSettings, from_json};
 
 use crate::process::Launcher;
+use crate::redaction::Redaction;
 use board::Board;
 use connection::{Connector, Means};
 use server::{Server, Session, Wanted};
@@ -57,17 +58,20 @@ pub struct Mcp {
     launcher: Launcher,
     configured: BTreeMap<String, ServerSettings>,
     environment: fn(&str) -> Option<String>,
+    redaction: Redaction,
 }
 
 impl Mcp {
     /// Servers are started by `launcher`; `configured` are those that every session has. `environment` answers the
-    /// variables that their settings name. Starts nothing.
+    /// variables that their settings name; `redaction` learns their secrets, and keeps them out of what servers say of
+    /// themselves. Starts nothing.
     pub fn new(
         launcher: Launcher,
         configured: BTreeMap<String, ServerSettings>,
         environment: fn(&str) -> Option<String>,
+        redaction: Redaction,
     ) -> Self {
-        Self { launcher, configured, environment }
+        Self { launcher, configured, environment, redaction }
     }
 
     /// Begins to connect the servers of a session with these folders: those that the client named, and those of the
@@ -75,7 +79,7 @@ impl Mcp {
     pub fn open(&self, named: Vec<ServerEntry>, roots: &Roots, events: Arc<dyn EventSink>) -> Arc<SessionServers> {
         let folder = roots.iter().next().map_or_else(|| PathBuf::from("/"), |root| root.canonical.clone());
         let means = Means { launcher: self.launcher.clone(), roots: uris(roots), folder };
-        let servers = Arc::new(SessionServers::new(Box::new(means), events));
+        let servers = Arc::new(SessionServers::new(Box::new(means), events, self.redaction.clone()));
         let named = named.into_iter().map(|entry| Wanted { entry, patience: Patience::default() });
         let configured = self.configured.iter().filter(|(_, settings)| settings.enabled()).map(|(name, settings)| {
             let entry = ServerEntry { name: name.clone(), reach: settings.reach(self.environment) };
@@ -95,8 +99,8 @@ pub struct SessionServers {
 }
 
 impl SessionServers {
-    fn new(connector: Box<dyn Connector>, events: Arc<dyn EventSink>) -> Self {
-        let session = Arc::new(Session { connector, board: Board::new(events.clone()), events });
+    fn new(connector: Box<dyn Connector>, events: Arc<dyn EventSink>, redaction: Redaction) -> Self {
+        let session = Arc::new(Session { connector, board: Board::new(events.clone()), events, redaction });
         Self { session, servers: Mutex::default() }
     }
 

@@ -47,6 +47,17 @@ impl Redaction {
         known.drain(..surplus);
     }
 
+    /// Learns the value of a header, a variable or a part of a query, if its name says that it is a secret.
+    pub fn learn_named(&self, name: &str, value: &str) {
+        let name = name.to_ascii_lowercase();
+        if SECRET_NAMES.iter().any(|part| name.contains(part)) {
+            // `Bearer …` is also repeated without its first word.
+            for secret in [Some(value), value.rsplit_once(' ').map(|(_, last)| last)].into_iter().flatten() {
+                self.learn(&Secret::new(secret));
+            }
+        }
+    }
+
     /// The text without secrets.
     pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut clean = Cow::Borrowed(text);
@@ -94,6 +105,10 @@ impl Redaction {
     }
 }
 
+/// What is in the names of secrets.
+const SECRET_NAMES: [&str; 8] =
+    ["authorization", "key", "token", "secret", "passw", "cookie", "credential", "signature"];
+
 /// What keys of well-known services, tokens and private keys look like, and what stands behind a name such as
 /// `api_key`. A part called `label` stays.
 static FORMS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
@@ -107,6 +122,7 @@ static FORMS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"(?i)(?<label>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}",
         r#"(?i)(?<label>\b(?:x-)?(?:api[-_ ]?key|(?:access|auth|refresh)[-_]?token|client[-_]?secret|password)["']?\s*[:=]\s*["']?)[^\s"',;&}*]{4,}"#,
         r"(?<label>://[^\s/:@]*:)[^\s/@]+@",
+        r#"(?i)(?<label>[?&](?:[a-z_-]*(?:key|token|secret|password|signature|auth)|sig|code)=)[^&\s"'`<>()*]+"#,
     ];
     forms.iter().filter_map(|form| Regex::new(form).ok()).collect()
 });
@@ -137,6 +153,22 @@ mod tests {
     }
 
     #[test]
+    fn a_name_says_whether_its_value_is_a_secret() {
+        let redaction = Redaction::default();
+        for (name, value) in [
+            ("Authorization", "Bearer abcdefgh-1"),
+            ("GITHUB_TOKEN", "abcdefgh-2"),
+            ("x-api-key", "abcdefgh-3"),
+            ("GIT_AUTHOR_NAME", "abcdefgh-4"),
+            ("PASSWD", "short"),
+        ] {
+            redaction.learn_named(name, value);
+        }
+        let text = "abcdefgh-1 abcdefgh-2 abcdefgh-3 abcdefgh-4 short";
+        assert_eq!(redaction.clean(text), "**** **** **** abcdefgh-4 short");
+    }
+
+    #[test]
     fn what_is_quoted_is_short_and_plain() {
         let redaction = Redaction::default();
         redaction.learn(&Secret::new("a secret of two\nlines"));
@@ -157,7 +189,7 @@ mod tests {
     #[test]
     fn what_looks_like_a_secret_is_masked() {
         let redaction = Redaction::default();
-        assert!(FORMS.len() == 9, "every form can be read");
+        assert!(FORMS.len() == 10, "every form can be read");
         for (text, clean) in [
             ("Incorrect API key provided: sk-proj-abcdefghij0123456789.", "Incorrect API key provided: ****."),
             ("sk-ant-api03-AbCdEfGhIjKlMnOp_-x and more", "**** and more"),
@@ -173,6 +205,7 @@ mod tests {
             ("?access_token=0123abcd&x=1", "?access_token=****&x=1"),
             ("password: hunter22", "password: ****"),
             ("https://me:hunter22@host/", "https://me:****host/"),
+            ("(https://host/mcp?key=k1&x=y&api-token=abc)", "(https://host/mcp?key=****&x=y&api-token=****)"),
             ("a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb", "a\n****\nb"),
             ("-----BEGIN PRIVATE KEY-----\nMIIE", "****"),
         ] {
@@ -185,6 +218,7 @@ mod tests {
             "the password is wrong",
             "https://host:8080/v1/models",
             "12:30:15 at 2026-11-30T12:30:15Z",
+            "https://host/search?q=key&page=2",
         ] {
             assert_eq!(redaction.clean(text), text);
         }

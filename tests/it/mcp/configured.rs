@@ -1,6 +1,8 @@
 //! Servers of our own configuration: the user's file, a file on the command line, and never the project's.
+#![expect(clippy::disallowed_methods, reason = "tests look at the log file")]
 
 use acp_runtime_tests::Runtime;
+use acp_runtime_tests::flood::Flood;
 use serde_json::json;
 
 use super::{DOUBLE, open, server, until_state};
@@ -108,4 +110,22 @@ fn secrets_are_not_shown() {
     let shown = runtime.run(&["config", "show"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     assert!(!shown.stdout.contains("s3cret") && shown.stdout.contains("[mcp.far"), "{}", shown.stdout);
+}
+
+/// What a server and the way to it say of themselves has neither the query nor the headers in it.
+#[test]
+fn what_goes_wrong_quotes_no_secrets() {
+    let echo = b"nobody with the key sk-hidden-1, nor with x-key: sk-hidden-2 or sk-hidden-3";
+    let refusing = Flood::start("500 No\r\ncontent-type: text/plain", echo, b"").base_url();
+    for url in [refusing.as_str(), "http://127.0.0.1:1/mcp"] {
+        let runtime = Runtime::new().config(&format!(
+            "log.file = 'log'\n[mcp.far]\nurl = \"{url}?token=sk-hidden-1&k=short\"\n\
+             headers = {{ X-Key = \"sk-hidden-2\", Authorization = \"Bearer sk-hidden-3\" }}\n"
+        ));
+        let run = runtime.run(&["run", "Hi"]);
+        assert!(run.stderr.contains("The MCP server `far` does not work: "), "{run:?}");
+        let log = std::fs::read_to_string(runtime.home().join("log")).unwrap();
+        let said = format!("{}{}{log}", run.stdout, run.stderr);
+        assert!(!said.contains("sk-hidden"), "{said}");
+    }
 }

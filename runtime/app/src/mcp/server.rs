@@ -3,6 +3,7 @@
 //! A task of its own does all of that; a server that is dead or hangs holds nobody up but those who call its tools, and
 //! them for as long as they are patient.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use super::connection::{Connection, Connector, Link, News, Refusal};
 use super::offer::offered;
 use super::settings::Patience;
 use super::tool::ServerTool;
+use crate::redaction::Redaction;
 
 /// The pauses before a lost server is connected again; after the last one it is given up.
 const PAUSES: [Duration; 5] = [
@@ -46,6 +48,7 @@ pub(super) struct Session {
     pub(super) connector: Box<dyn Connector>,
     pub(super) board: Board,
     pub(super) events: Arc<dyn EventSink>,
+    pub(super) redaction: Redaction,
 }
 
 /// How a server can be asked at the moment.
@@ -66,6 +69,7 @@ pub(super) enum Stage {
 pub(super) struct Line {
     stage: watch::Receiver<Stage>,
     patience: Patience,
+    redaction: Redaction,
 }
 
 /// A server of a session. Dropped, it ends in the background.
@@ -95,7 +99,8 @@ impl Server {
         let Wanted { entry: ServerEntry { name: title, reach }, patience } = wanted;
         let (stage, seen) = watch::channel(Stage::Beginning);
         let (orders, received) = mpsc::unbounded_channel();
-        let line = Line { stage: seen, patience };
+        learn(&reach, &session.redaction);
+        let line = Line { stage: seen, patience, redaction: session.redaction.clone() };
         let tools = Arc::default();
         let place = place(&reach);
         let keeper = Keeper {
@@ -159,6 +164,28 @@ impl Line {
 
     pub(super) fn patience(&self) -> Patience {
         self.patience
+    }
+
+    /// A text of the server or about it, without secrets.
+    pub(super) fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.redaction.clean(text)
+    }
+}
+
+/// Lets `redaction` learn what others must not be told of the way to a server: it comes back in what goes wrong.
+fn learn(reach: &Reach, redaction: &Redaction) {
+    match reach {
+        Reach::Program { environment, .. } => {
+            environment.iter().for_each(|(name, value)| redaction.learn_named(name, value));
+        }
+        Reach::Http { url, headers } => {
+            headers.iter().for_each(|(name, value)| redaction.learn_named(name, value));
+            let query = url.split_once('?').map_or("", |(_, query)| query);
+            query.split('&').filter_map(|pair| pair.split_once('=')).for_each(|(name, value)| {
+                redaction.learn_named(name, value);
+            });
+        }
+        Reach::Unusable { .. } => {}
     }
 }
 
@@ -316,6 +343,7 @@ impl Keeper {
 
     fn down(&self, refusal: Refusal, first: bool, pause: Option<Duration>) {
         let Refusal { problem, hint, lasting: _ } = refusal;
+        let problem = self.session.redaction.clean(&problem).into_owned();
         let status = match &self.reach {
             Reach::Unusable { .. } => ServerStatus::Off,
             Reach::Program { .. } | Reach::Http { .. } => ServerStatus::Failed,

@@ -155,7 +155,7 @@ fn stage(attempts: Vec<Attempt>) -> Stage {
     let heard: Arc<Mutex<Vec<String>>> = Arc::default();
     let connector = Attempts { left: Mutex::new(attempts.into()), made: made.clone(), heard: heard.clone() };
     let events = Arc::new(Events::default());
-    let servers = Arc::new(SessionServers::new(Box::new(connector), events.clone()));
+    let servers = Arc::new(SessionServers::new(Box::new(connector), events.clone(), Redaction::default()));
     servers.begin(Wanted {
         entry: ServerEntry {
             name: "s".to_owned(),

@@ -116,7 +116,7 @@ impl ServerTool {
     }
 
     fn error(&self, kind: &str, what: &str) -> ToolError {
-        ToolError::to_model(kind, format!("the MCP server `{}` {what}", self.server))
+        ToolError::to_model(kind, format!("the MCP server `{}` {}", self.server, self.line.clean(what)))
     }
 
     fn show(&self, call: Option<&ToolCallId>, line: String) {
