@@ -4,7 +4,8 @@
 //! does nothing else: however much comes and however fast, sessions are not held up, and an answer that nobody waits for
 //! any more is dropped before its next piece.
 
-use std::pin::Pin;
+use std::future::ready;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -16,15 +17,16 @@ use http::header::{HeaderMap, HeaderValue, USER_AGENT};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
-use tokio::task::coop::consume_budget;
 
 use super::flow::{Broken, Meter, Watched};
 use super::settings::Timeouts;
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(15);
-/// Chunks of an answer that may wait for whoever reads it.
-const WAITING: usize = 64;
+/// Chunks that go from one thread to the other together, where they have come together.
+const BATCH: usize = 64;
+/// Batches that may wait for whoever reads the answer.
+const WAITING: usize = 16;
 
 /// The client. It reads certificates and proxy settings (`HTTPS_PROXY`, `SSL_CERT_FILE`, …) from the environment when
 /// the first request is made, and not before.
@@ -86,37 +88,45 @@ impl Line {
         // The pieces of a call are of no use where the whole call comes as well.
         let pieces = options.capture_tool_calls == Some(false);
         let answer = self.client.exec_chat_stream(target, request, Some(&options)).await.map_err(Broken::Genai)?;
-        let (sender, items) = mpsc::channel(WAITING);
+        let (sender, batches) = mpsc::channel(WAITING);
         let task = self.thread.spawn(async move {
-            let mut answer = Watched::new(answer.stream, meter, timeouts);
-            while let Some(item) = answer.next().await {
-                consume_budget().await;
-                let last = item.is_err();
-                if (pieces || !matches!(item, Ok(ChatStreamEvent::ToolCallChunk(_))))
-                    && sender.send(item).await.is_err()
-                {
-                    return;
-                }
-                if last {
+            let answer = Watched::new(answer.stream, meter, timeouts);
+            let wanted = answer.filter(|item| ready(pieces || !matches!(item, Ok(ChatStreamEvent::ToolCallChunk(_)))));
+            let mut together = pin!(wanted.ready_chunks(BATCH));
+            while let Some(batch) = together.next().await {
+                if sender.send(batch).await.is_err() {
                     return;
                 }
             }
         });
-        Ok(Chunks { items, task: task.abort_handle() })
+        Ok(Chunks { batches, batch: Vec::new().into_iter(), task: task.abort_handle() })
     }
 }
 
+type Item = Result<ChatStreamEvent, Broken>;
+
 /// What is answered, piece by piece. Dropping it ends the answer.
 pub(super) struct Chunks {
-    items: mpsc::Receiver<Result<ChatStreamEvent, Broken>>,
+    batches: mpsc::Receiver<Vec<Item>>,
+    /// What is left of the latest one.
+    batch: std::vec::IntoIter<Item>,
     task: AbortHandle,
 }
 
 impl Stream for Chunks {
-    type Item = Result<ChatStreamEvent, Broken>;
+    type Item = Item;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.items.poll_recv(cx)
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Item>> {
+        loop {
+            if let Some(item) = self.batch.next() {
+                return Poll::Ready(Some(item));
+            }
+            match self.batches.poll_recv(cx) {
+                Poll::Ready(Some(batch)) => self.batch = batch.into_iter(),
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use futures::Stream;
@@ -83,9 +83,10 @@ impl Meter {
     }
 }
 
-/// An answer that is watched. After an error nothing may be asked of it.
+/// An answer that is watched. It ends with its first error.
 pub(super) struct Watched {
-    answer: ChatStream,
+    /// None after an error.
+    answer: Option<ChatStream>,
     meter: Arc<Meter>,
     timeouts: Timeouts,
     /// The events that were complete at the last look.
@@ -101,7 +102,7 @@ pub(super) struct Watched {
 impl Watched {
     /// `meter` is the sink of the answer's frames.
     pub(super) fn new(answer: ChatStream, meter: Arc<Meter>, timeouts: Timeouts) -> Self {
-        Self { answer, meter, timeouts, events: 0, pieces: 0, worked: Duration::ZERO, patience: None }
+        Self { answer: Some(answer), meter, timeouts, events: 0, pieces: 0, worked: Duration::ZERO, patience: None }
     }
 
     /// Looks at what has come. `began` is when it was begun to work on it.
@@ -130,19 +131,25 @@ impl Stream for Watched {
     type Item = Result<ChatStreamEvent, Broken>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(answer) = &mut self.answer else { return Poll::Ready(None) };
         let began = Instant::now();
-        match Pin::new(&mut self.answer).poll_next(cx) {
+        let item = match Pin::new(answer).poll_next(cx) {
             Poll::Ready(item) => {
                 self.patience = None;
-                match self.meter.too_much() {
-                    Some(too_much) => Poll::Ready(Some(Err(Broken::TooMuch(too_much)))),
-                    None => Poll::Ready(item.map(|item| item.map_err(Broken::Genai))),
-                }
+                let too_much = self.meter.too_much().map(|too_much| Err(Broken::TooMuch(too_much)));
+                too_much.or_else(|| item.map(|item| item.map_err(Broken::Genai)))
             }
-            Poll::Pending => match self.look(began) {
-                Some(too_much) => Poll::Ready(Some(Err(Broken::TooMuch(too_much)))),
-                None => self.poll_patience(cx).map(|()| Some(Err(Broken::Silent))),
-            },
+            Poll::Pending => {
+                let too_much = self.look(began).map(Broken::TooMuch);
+                if too_much.is_none() {
+                    ready!(self.poll_patience(cx));
+                }
+                Some(Err(too_much.unwrap_or(Broken::Silent)))
+            }
+        };
+        if !matches!(item, Some(Ok(_))) {
+            self.answer = None;
         }
+        Poll::Ready(item)
     }
 }
