@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use acp_runtime_agent::server::ServerEntry;
 use acp_runtime_agent::session::{Fork, SessionHandle, SessionRequest};
 use acp_runtime_agent::store::{ListQuery, SessionSetup};
 use acp_runtime_agent::transcript::SessionId;
@@ -20,6 +21,18 @@ use crate::acp::wire;
 
 /// Sessions on one page of `session/list`.
 const PAGE: usize = 50;
+
+/// A kept session, as the client wants to open it.
+struct Kept {
+    id: SessionId,
+    setup: SessionSetup,
+    servers: Vec<ServerEntry>,
+    /// Whether the client is told all that was.
+    is_told: bool,
+}
+
+/// What can be chosen in a session and what holds, for clients with and without options.
+type Choices = (schema::SessionModeState, Vec<schema::SessionConfigOption>);
 
 impl State {
     pub(super) fn new_session(
@@ -52,20 +65,10 @@ impl State {
         let params: schema::LoadSessionRequest = read(params)?;
         let id = SessionId::new(&params.session_id.0);
         let setup = wire::setup(&params.cwd, &params.additional_directories, params.system_prompt)?;
-        let face = self.face(offers, connection);
-        let (door, before) = self.sessions.reopen(&id);
-        let held = door.clone();
-        let work = Box::pin(async move {
-            self.end_for_another(before, held, &setup).await?;
-            let request = SessionRequest { setup, servers, face: face.clone() };
-            let (handle, kept) = self.factory.load(id, request.clone(), None).await?;
-            let session = Arc::new(LiveSession::new(handle, face, request));
-            session.replay(kept).await;
-            let (modes, options) = choices(&session.handle, offers);
-            let answer = schema::LoadSessionResponse::new().modes(modes).config_options(options);
-            Ok((json(answer), session))
-        });
-        Ok(Answer::Opening(work, Some(door)))
+        let kept = Kept { id, setup, servers, is_told: true };
+        Ok(self.open_kept(kept, offers, connection, |(modes, options)| {
+            json(schema::LoadSessionResponse::new().modes(modes).config_options(options))
+        }))
     }
 
     /// The client knows what was, and is told nothing of it.
@@ -79,18 +82,36 @@ impl State {
         let params: schema::ResumeSessionRequest = read(params)?;
         let id = SessionId::new(&params.session_id.0);
         let setup = wire::setup(&params.cwd, &params.additional_directories, params.system_prompt)?;
+        let kept = Kept { id, setup, servers, is_told: false };
+        Ok(self.open_kept(kept, offers, connection, |(modes, options)| {
+            json(schema::ResumeSessionResponse::new().modes(modes).config_options(options))
+        }))
+    }
+
+    /// Opens a kept session, in the place of what the client has open under its id: a turn that runs there ends first,
+    /// since two of one session would write one history. The answer says what can be chosen in it.
+    fn open_kept(
+        self: Arc<Self>,
+        kept: Kept,
+        offers: Offers,
+        connection: ConnectionTo<Client>,
+        answer: fn(Choices) -> Value,
+    ) -> Answer {
+        let Kept { id, setup, servers, is_told } = kept;
         let face = self.face(offers, connection);
         let (door, before) = self.sessions.reopen(&id);
         let held = door.clone();
         let work = Box::pin(async move {
             self.end_for_another(before, held, &setup).await?;
             let request = SessionRequest { setup, servers, face: face.clone() };
-            let (handle, _) = self.factory.load(id, request.clone(), None).await?;
-            let (modes, options) = choices(&handle, offers);
-            let answer = schema::ResumeSessionResponse::new().modes(modes).config_options(options);
-            Ok((json(answer), Arc::new(LiveSession::new(handle, face, request))))
+            let (handle, events) = self.factory.load(id, request.clone(), None).await?;
+            let session = Arc::new(LiveSession::new(handle, face, request));
+            if is_told {
+                session.replay(events).await;
+            }
+            Ok((answer(choices(&session.handle, offers)), session))
         });
-        Ok(Answer::Opening(work, Some(door)))
+        Answer::Opening(work, Some(door))
     }
 
     /// The other fields of a fork are those of a resume, and its answer is that of a new session.
@@ -178,8 +199,7 @@ impl State {
     }
 }
 
-/// What can be chosen in a session and what holds, for clients with and without options.
-fn choices(session: &SessionHandle, offers: Offers) -> (schema::SessionModeState, Vec<schema::SessionConfigOption>) {
+fn choices(session: &SessionHandle, offers: Offers) -> Choices {
     (wire::modes(session.mode()), wire::options(session.options(), offers))
 }
 

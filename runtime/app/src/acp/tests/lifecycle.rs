@@ -51,6 +51,22 @@ async fn what_cannot_be_opened_again_stays_as_it_is() {
 }
 
 #[tokio::test]
+async fn a_running_session_that_is_opened_again_ends_first() {
+    for method in ["session/load", "session/resume"] {
+        let mut client = with_one_turn().await;
+        client.factory.script.turns.lock().unwrap().push_back(Turn::Hangs);
+        let (running, waiting) = (client.prompt("think"), client.prompt("and then"));
+        let again = client.ask(method, open_again());
+        let next = client.prompt("and now?");
+        for id in [running, waiting] {
+            assert_eq!(client.response(id).await["result"]["stopReason"], "cancelled", "{method}");
+        }
+        assert!(client.response(again).await["result"].is_object(), "{method}");
+        assert_eq!(client.response(next).await["result"]["stopReason"], "end_turn", "{method}");
+    }
+}
+
+#[tokio::test]
 async fn instructions_of_the_client_reach_the_model() {
     let mut client = with_one_turn().await;
     let mut params = open_again();
