@@ -114,7 +114,7 @@ async fn a_person_who_takes_too_long_has_not_answered() {
     let editor = runtime.editor_with(EditorOptions::default().filling(|_| Filled::Hold)).await;
     let session = editor.new_session().await;
     let turn = editor.prompt(&session, "Start it").await;
-    assert!(turn.call().text().starts_with("The user closed the question"), "{}", turn.call().text());
+    assert!(turn.call().text().starts_with("The user did not answer within 0.05 s."), "{}", turn.call().text());
     editor.until_withdrawn(1).await;
     editor.close().await;
 }

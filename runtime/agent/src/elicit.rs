@@ -4,6 +4,8 @@
 //! nothing about how a form is drawn. Answers are checked against what was asked before anybody sees them. Tested by
 //! tables.
 
+use std::time::Duration;
+
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
@@ -76,6 +78,8 @@ pub enum Reply {
     Declined,
     /// Let it go.
     Dismissed,
+    /// Did nothing in that time.
+    Late(Duration),
     /// The client answered with what was not asked for, or with an error; why.
     Unusable(String),
     /// There is no way to ask.

@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -116,6 +117,8 @@ pub enum Approval {
     RejectAlways,
     /// The question went away without an answer.
     Cancelled,
+    /// Nobody answered in that time.
+    Late(Duration),
     /// There is nobody to ask.
     NoChannel,
 }
@@ -165,7 +168,7 @@ pub struct AuditEntry<'a> {
     pub effect: &'a Effect,
     /// Whether it may happen.
     pub allowed: bool,
-    /// Who decided: `policy`, `remembered`, `person`, `no-channel`, or the rule that refused.
+    /// Who decided: `policy`, `remembered`, `person`, `timeout`, `no-channel`, or the rule that refused.
     pub by: &'a str,
 }
 
@@ -307,6 +310,7 @@ impl Gate {
             }
             Approval::RejectOnce | Approval::RejectAlways => Err(self.refuse(origin, first, "person", Why::Person)),
             Approval::Cancelled => Err(self.refuse(origin, first, "cancelled", Why::Cancelled)),
+            Approval::Late(patience) => Err(self.refuse(origin, first, "timeout", Why::Late(patience))),
             Approval::NoChannel => Err(self.refuse(origin, first, "no-channel", Why::NoChannel)),
         }
     }
@@ -344,6 +348,7 @@ enum Why<'a> {
     Remembered,
     Person,
     Cancelled,
+    Late(Duration),
     NoChannel,
 }
 
@@ -354,6 +359,7 @@ impl fmt::Display for Why<'_> {
             Self::Remembered => f.write_str("the user has refused this for good"),
             Self::Person => f.write_str("the user refused"),
             Self::Cancelled => f.write_str("the question was withdrawn before it was answered"),
+            Self::Late(patience) => write!(f, "no answer within {} s", patience.as_secs_f64()),
             Self::NoChannel => f.write_str("it needs a person's approval and there is nobody to ask"),
         }
     }
@@ -369,6 +375,7 @@ impl Why<'_> {
             Self::Rule(Rule::NotForThisCode) => "use another way",
             Self::Remembered | Self::Person => "ask the user what to do instead",
             Self::Cancelled => "try again in a later turn",
+            Self::Late(_) => "go on without it, or end the turn and say what is needed",
             Self::NoChannel => "allow it beforehand, such as with `--allow`, or run in an editor",
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use super::*;
 use crate::capability::{CommandLine, Grant, PathGlob, RootId, Tier, WorkspacePath};
@@ -107,6 +108,8 @@ async fn every_answer_has_its_consequence() {
         (Approval::RejectOnce, "denied: write `a`: the user refused"),
         (Approval::RejectAlways, "denied: write `a`: the user refused"),
         (Approval::Cancelled, "denied: write `a`: the question was withdrawn before it was answered"),
+        (Approval::Late(Duration::from_secs(90)), "denied: write `a`: no answer within 90 s"),
+        (Approval::Late(Duration::from_millis(1500)), "denied: write `a`: no answer within 1.5 s"),
         (Approval::NoChannel, "denied: write `a`: it needs a person's approval and there is nobody to ask"),
     ] {
         let (world, gate) = gate(Mode::Review, Some(answer));

@@ -232,6 +232,13 @@ fn outcome(reply: &Reply, arguments: &Arguments) -> ToolOutcome {
             "cancel",
             "The user closed the question without an answer. Do not ask it again in the same way.".to_owned(),
         ),
+        Reply::Late(patience) => said(
+            "timeout",
+            format!(
+                "The user did not answer within {} s. Go on without it, or end your turn and say what you need it for.",
+                patience.as_secs_f64()
+            ),
+        ),
         Reply::Unusable(problem) => said("unusable", format!("There is no answer: {problem}. {IN_TEXT}")),
         Reply::NoChannel => said("in_text", format!("The user's client cannot show a question. {IN_TEXT}")),
     }
@@ -260,6 +267,7 @@ fn told(answers: &Map<String, Value>, arguments: &Arguments) -> String {
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
+    use std::time::Duration;
 
     use super::*;
     use crate::workspace::tests::permit;
@@ -337,6 +345,7 @@ mod tests {
         for (reply, action, said) in [
             (Reply::Declined, "decline", "The user does not want to answer that."),
             (Reply::Dismissed, "cancel", "The user closed the question without an answer."),
+            (Reply::Late(Duration::from_secs(90)), "timeout", "The user did not answer within 90 s."),
             (Reply::Unusable("`answer` was not answered".to_owned()), "unusable", "There is no answer: `answer` was"),
             (
                 Reply::NoChannel,

@@ -81,6 +81,9 @@ impl Settings {
             Reply::Accepted(answers) => answers,
             Reply::Declined => return Err("the user does not want to give them".to_owned()),
             Reply::Dismissed => return Err("the user closed the question".to_owned()),
+            Reply::Late(patience) => {
+                return Err(format!("the user did not answer within {} s", patience.as_secs_f64()));
+            }
             Reply::Unusable(problem) => return Err(problem),
             Reply::NoChannel => return Err("the user's client cannot show a question".to_owned()),
         };

@@ -30,7 +30,7 @@ impl Approver for EditorApprover {
             let request = schema::RequestPermissionRequest::new(self.peer.session.clone(), call, options.clone());
             match self.peer.ask_person(request).await {
                 Ok(answer) => wire::approval(&answer.outcome, &options),
-                Err(Unanswered::Late(_)) => Approval::Cancelled,
+                Err(Unanswered::Late(patience)) => Approval::Late(patience),
                 Err(unanswered) => {
                     tracing::warn!("a question was not answered, which is a no: {unanswered}");
                     Approval::NoChannel

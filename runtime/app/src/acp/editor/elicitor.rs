@@ -20,7 +20,7 @@ impl EditorElicitor {
     async fn ask(&self, request: schema::CreateElicitationRequest) -> Reply {
         match self.peer.ask_person(request).await {
             Ok(answer) => wire::reply(answer),
-            Err(Unanswered::Late(_)) => Reply::Dismissed,
+            Err(Unanswered::Late(patience)) => Reply::Late(patience),
             Err(Unanswered::Gone) => Reply::NoChannel,
             Err(unanswered @ Unanswered::Refused(_)) => Reply::Unusable(unanswered.to_string()),
         }

@@ -90,6 +90,9 @@ async fn a_question_that_takes_too_long_is_a_no() {
     let id = client.prompt(WRITE);
     let question = client.called("session/request_permission").await;
     assert_eq!(client.called("$/cancel_request").await["params"]["requestId"], question["id"]);
+    let ended = client.find(|message| message["params"]["update"]["status"] == "failed").await;
+    let told = "Error [denied]: denied: write `a.txt`: no answer within 0.02 s";
+    assert!(ended.to_string().contains(told), "{ended}");
     assert_eq!(client.response(id).await["result"]["stopReason"], "end_turn");
     assert_eq!(on_disk(&client, "a.txt"), None);
 }
