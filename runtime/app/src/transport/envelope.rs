@@ -1,11 +1,13 @@
 //! JSON-RPC envelopes: the text of a message to a frame of the connection, and back.
 //!
-//! A request that cannot be taken is refused here, under its own id where it has one, and nothing of it is repeated. Ids
+//! A request that cannot be taken is refused here, under its own id where it has one, and nothing of it is repeated: also
+//! one whose text is JSON, but with values that nothing here can hold (half a surrogate pair, nesting without end). Ids
 //! are echoed as they were written: a number that the connection's own type cannot hold (a fraction, one of more than 64
 //! bits) travels through the process under a stand-in. Answers are read leniently, since whoever waits for one that is
 //! dropped waits for ever. Knows nothing about framing, methods or their parameters. Tested by tables.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use agent_client_protocol::{
     Error, RawJsonRpcError, RawJsonRpcId, RawJsonRpcMessage, RawJsonRpcNotification, RawJsonRpcParams,
@@ -34,7 +36,7 @@ pub(super) fn read(text: &str) -> Read {
         Ok(Value::Object(object)) => object,
         Ok(Value::Array(_)) => return invalid("batches are not supported: send one message at a time", None),
         Ok(_) => return invalid("a message is a JSON object", None),
-        Err(_) => return Read::Refused(refusal(Error::parse_error(), "the message is not JSON", None)),
+        Err(error) => return unreadable(text, &error),
     };
     let answers = object.contains_key("result") || object.contains_key("error");
     match object.get("method") {
@@ -85,6 +87,42 @@ impl<'a> Answer<'a> {
         };
         Self { jsonrpc: "2.0", id, result, error }
     }
+}
+
+/// What could not be read whole. As far as it is JSON, its id says who waits.
+fn unreadable(text: &str, error: &serde_json::Error) -> Read {
+    // Members are found by their form alone, whatever they hold.
+    let Ok(message) = serde_json::from_str::<HashMap<String, &RawValue>>(text) else {
+        let is_json = serde_json::from_str::<&RawValue>(text).is_ok();
+        return if is_json { invalid("a message is a JSON object, and its names are texts", None) } else { not_json() };
+    };
+    let error = error.to_string();
+    let reason = if error.contains("number") {
+        "a number in it is too large"
+    } else if error.contains("recursion") {
+        "it is nested too deeply"
+    } else {
+        "a text in it has half a surrogate pair, which is no character"
+    };
+    let id = message.get("id").copied();
+    let answers = message.contains_key("result") || message.contains_key("error");
+    if answers && !message.contains_key("method") {
+        let known = id.and_then(|id| own(&serde_json::from_str(id.get()).ok()?, || Some(id)));
+        return answered(known, Err(broken(&format!("the answer cannot be read: {reason}"))));
+    }
+    invalid(reason, id.filter(|id| is_echoed(id)))
+}
+
+/// Whether an id can be written as it was: whoever reads the answer must be able to.
+fn is_echoed(id: &RawValue) -> bool {
+    let text = id.get();
+    text == "null"
+        || text.starts_with(|first: char| first == '-' || first.is_ascii_digit())
+        || serde_json::from_str::<String>(text).is_ok()
+}
+
+fn not_json() -> Read {
+    Read::Refused(refusal(Error::parse_error(), "the message is not JSON", None))
 }
 
 fn invalid(reason: &str, id: Option<&RawValue>) -> Read {
@@ -170,10 +208,7 @@ fn name_as_the_connection_does(params: &mut Map<String, Value>, text: &str) {
 /// The answer to a request of ours. An empty result is `null` from some clients, and an empty `error` stands beside a
 /// result from others.
 fn answer(mut object: Map<String, Value>, text: &str) -> Read {
-    let Some(id) = object.get("id").and_then(|id| own(id, || id_text(&object, text))) else {
-        tracing::warn!("an answer without a usable id is dropped");
-        return Read::Nothing;
-    };
+    let id = object.get("id").and_then(|id| own(id, || id_text(&object, text)));
     let result = object.remove("result");
     let outcome = match (result, object.remove("error").filter(|error| !error.is_null())) {
         (Some(Value::Null), None) => Ok(json!({})),
@@ -181,6 +216,14 @@ fn answer(mut object: Map<String, Value>, text: &str) -> Read {
         (None | Some(Value::Null), Some(error)) => Err(theirs(error)),
         (Some(_), Some(_)) => Err(broken("the answer has both a result and an error")),
         (None, None) => Err(broken("the answer has neither a result nor an error")),
+    };
+    answered(id, outcome)
+}
+
+fn answered(id: Option<RawJsonRpcId>, outcome: Result<Value, RawJsonRpcError>) -> Read {
+    let Some(id) = id else {
+        tracing::warn!("an answer without a usable id is dropped");
+        return Read::Nothing;
     };
     Read::Message(RawJsonRpcMessage::Response(RawJsonRpcResponse::new(id, outcome.map_err(Box::new))))
 }
@@ -253,6 +296,55 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":{"s3cret":1},"method":"m"}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","result":"s3cret"}"#,
         ]));
+    }
+
+    #[test]
+    fn what_is_json_and_cannot_be_held_is_refused_under_its_id() {
+        let deep = |depth| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        let params =
+            |id: &str, value: &str| format!(r#"{{"jsonrpc":"2.0","method":"m","params":{{"a":{value}}}{id}}}"#);
+        let texts = [
+            params(r#","id":7"#, r#""\ud800 s3cret""#),
+            params(r#","id":"a""#, r#""\udc00""#),
+            params(r#","id":1.50"#, &deep(200)),
+            params(r#","id":8"#, &deep(100_000)),
+            params(r#","id":9"#, "-1e400"),
+            params(r#","id":1e400"#, "1"),
+            params(r#","id":null"#, "1e400"),
+            params("", "1e400"),
+            params(r#","id":"\ud800""#, "1"),
+            params(r#","id":{"s3cret":1}"#, "1e400"),
+            params(r#","id":1,"id":2"#, "1e400"),
+            params(r#","id":7"#, r#""\ud80""#),
+            params(r#","id":7"#, &"[".repeat(200)),
+            params(r#","id":7"#, "1e400") + "}",
+            deep(200),
+            r#"{"jsonrpc":"2.0","id":5,"result":{"content":"\ud800"}}"#.to_owned(),
+            format!(r#"{{"jsonrpc":"2.0","id":"x","error":{{"code":1,"message":"m","data":{}}}}}"#, deep(200)),
+            r#"{"jsonrpc":"2.0","id":"\ud800","result":{}}"#.to_owned(),
+        ];
+        let shown = table(&texts.each_ref().map(String::as_str));
+        assert!(!shown.contains("s3cret"), "{shown}");
+        expect![[r#"
+            refused {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a text in it has half a surrogate pair, which is no character"}}}
+            refused {"jsonrpc":"2.0","id":"a","error":{"code":-32600,"message":"Invalid request","data":{"reason":"a text in it has half a surrogate pair, which is no character"}}}
+            refused {"jsonrpc":"2.0","id":1.50,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"it is nested too deeply"}}}
+            refused {"jsonrpc":"2.0","id":8,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"it is nested too deeply"}}}
+            refused {"jsonrpc":"2.0","id":9,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a number in it is too large"}}}
+            refused {"jsonrpc":"2.0","id":1e400,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a number in it is too large"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a number in it is too large"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a number in it is too large"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a text in it has half a surrogate pair, which is no character"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a number in it is too large"}}}
+            refused {"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a number in it is too large"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not JSON"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not JSON"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not JSON"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a message is a JSON object, and its names are texts"}}}
+            {"jsonrpc":"2.0","id":5,"error":{"code":-32603,"message":"the answer cannot be read: a text in it has half a surrogate pair, which is no character"}}
+            {"jsonrpc":"2.0","id":"x","error":{"code":-32603,"message":"the answer cannot be read: it is nested too deeply"}}
+            nothing
+        "#]].assert_eq(&shown);
     }
 
     #[test]
