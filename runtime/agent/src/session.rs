@@ -14,11 +14,12 @@ mod prompt;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use crate::capability::{PanelName, RootId, Roots};
 use crate::command::CommandCatalog;
@@ -40,7 +41,7 @@ pub use directory::Sessions;
 pub use fork::{Fork, ForkPoint, ForkSide, forked};
 pub use ordered::{OrderedApprover, OrderedElicitor, OrderedTerminal};
 pub use outbox::{Audience, Outbox};
-pub use prompt::{Prompt, PromptError};
+pub use prompt::{Prompt, PromptError, Withdrawal};
 
 use actor::{Actor, Letter};
 
@@ -163,6 +164,8 @@ struct Shared {
     panels: Arc<PanelBoard>,
     busy: AtomicBool,
     prompts: AtomicU64,
+    /// Above the tokens of all prompts since the last cancel.
+    cancel: Mutex<CancellationToken>,
     /// Held while options change, so that they are told of in the order of the changes.
     changing: Mutex<()>,
 }
@@ -171,8 +174,9 @@ impl SessionHandle {
     /// Starts the session's actor, which keeps the `claim` until the session is closed.
     pub fn spawn(parts: SessionParts, claim: Claim) -> Self {
         let SessionParts { id, turns, commands, panels, on_busy } = parts;
-        let (busy, prompts, changing) = (AtomicBool::new(false), AtomicU64::new(0), Mutex::default());
-        let shared = Arc::new(Shared { id, turns, commands, panels, busy, prompts, changing });
+        let (busy, prompts) = (AtomicBool::new(false), AtomicU64::new(0));
+        let (cancel, changing) = (Mutex::default(), Mutex::default());
+        let shared = Arc::new(Shared { id, turns, commands, panels, busy, prompts, cancel, changing });
         let (mailbox, letters) = mpsc::unbounded_channel();
         tokio::spawn(Actor::new(shared.clone(), on_busy).run(letters, claim));
         Self { shared, mailbox }
@@ -196,15 +200,18 @@ impl SessionHandle {
     /// Puts a prompt into the mailbox at once; awaited, it gives the answer. The order of calls is the order of turns.
     pub fn prompt(&self, parts: Vec<Part>) -> Prompt {
         let ticket = self.shared.prompts.fetch_add(1, Ordering::Relaxed);
-        let (prompt, reply) = Prompt::new(ticket, self.mailbox.clone());
+        let cancel = self.shared.lock_cancel().child_token();
+        let (prompt, reply) = Prompt::new(ticket, cancel.clone(), self.mailbox.clone());
         // A closed session drops the letter, and with it the reply.
-        let _ = self.mailbox.send(Letter::Prompt(prompt::Entry { ticket, parts, reply }));
+        let _ = self.mailbox.send(Letter::Prompt(prompt::Entry { ticket, parts, cancel, reply }));
         prompt
     }
 
-    /// Cancels the running prompt and those that wait. Where there is none and none has just ended, it counts for one
-    /// that comes within a second.
+    /// Cancels the running prompt and those that wait: what the person answers after this call counts no more. Where
+    /// there is none and none has just ended, it counts for one that comes at once.
     pub fn cancel(&self) {
+        let before = std::mem::take(&mut *self.shared.lock_cancel());
+        before.cancel();
         // A closed session has nothing to cancel.
         let _ = self.mailbox.send(Letter::Cancel);
     }
@@ -307,6 +314,10 @@ impl Shared {
             outbox.show_panel_changed(panel.clone());
         }
         outcome
+    }
+
+    fn lock_cancel(&self) -> MutexGuard<'_, CancellationToken> {
+        self.cancel.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn panel_names(&self) -> BTreeSet<PanelName> {

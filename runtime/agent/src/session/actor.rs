@@ -1,7 +1,9 @@
 //! The actor behind a [`SessionHandle`](super::SessionHandle): idle, running one prompt, or cancelling it.
 //!
-//! Prompts run one after another; the next one begins when the one before has ended and all of it was shown. A cancelled
-//! prompt that does not end by itself is cut short, so that its answer never waits for a tool.
+//! Prompts run one after another; the next one begins when the one before has ended and all of it was shown. Whoever
+//! cancels a prompt cancels its token at once, so that nothing which comes later overtakes that; the letter that follows
+//! is about what waits. A cancelled prompt that does not end by itself is cut short, so that its answer never waits for a
+//! tool.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,14 +26,17 @@ use crate::turn::TurnError;
 
 /// How long a cancelled prompt may take to end by itself; together with what follows it is answered within 2 s.
 const GRACE: Duration = Duration::from_millis(1500);
-/// How far a cancel may be from its prompt when nothing runs: it belongs to the one that has just ended, else to the one
-/// that is just coming.
-const NEAR: Duration = Duration::from_secs(1);
+/// A cancel that comes so soon after the end of a prompt was meant for that one.
+const AFTER: Duration = Duration::from_secs(1);
+/// Any other cancel with nothing to cancel was meant for a prompt that comes so soon after it: the two were written at
+/// once, by different threads of the client. Nobody who stops what is not there, and then asks for something, is so fast.
+const BEFORE: Duration = Duration::from_millis(250);
 
 pub(super) enum Letter {
     Prompt(Entry),
-    /// The prompt with this ticket is no longer wanted.
+    /// The prompt with this ticket was cancelled.
     Withdraw(u64),
+    /// All that were put in before were cancelled.
     Cancel,
     Close {
         done: oneshot::Sender<()>,
@@ -40,12 +45,20 @@ pub(super) enum Letter {
 
 /// The prompt that runs.
 struct Current {
-    ticket: u64,
     work: JoinHandle<Result<StopReason, TurnError>>,
     cancel: CancellationToken,
-    /// When it is cut short; none while nobody has cancelled it, and when it was cut short.
-    overdue: Option<Instant>,
+    course: Course,
     reply: oneshot::Sender<Outcome>,
+}
+
+/// How far the prompt that runs is on its way to its end.
+#[derive(Clone, Copy)]
+enum Course {
+    Running,
+    /// It was cancelled, and is cut short then.
+    Ending(Instant),
+    /// It was left to itself; what is shown still is being shown.
+    CutShort,
 }
 
 /// What the actor wakes up for.
@@ -53,6 +66,7 @@ enum Event {
     /// None when every handle is gone.
     Letter(Option<Letter>),
     Ended(Result<Result<StopReason, TurnError>, JoinError>),
+    Cancelled,
     /// The cancelled prompt has not ended in time.
     Overdue,
 }
@@ -77,6 +91,7 @@ impl Actor {
         let closing = loop {
             match self.next(&mut letters).await {
                 Event::Ended(outcome) => self.finish(outcome),
+                Event::Cancelled => self.await_end(),
                 Event::Overdue => self.cut_short(),
                 Event::Letter(Some(Letter::Prompt(entry))) => self.take(entry),
                 Event::Letter(Some(Letter::Withdraw(ticket))) => self.withdraw(ticket),
@@ -90,6 +105,7 @@ impl Actor {
         while self.current.is_some() {
             match self.next(&mut letters).await {
                 Event::Ended(outcome) => self.finish(outcome),
+                Event::Cancelled => self.await_end(),
                 Event::Overdue => self.cut_short(),
                 Event::Letter(_) => {}
             }
@@ -107,17 +123,25 @@ impl Actor {
     }
 
     async fn next(&mut self, letters: &mut mpsc::UnboundedReceiver<Letter>) -> Event {
-        let Some(current) = &mut self.current else { return Event::Letter(letters.recv().await) };
-        let overdue = current.overdue;
-        let in_time = async {
-            match overdue {
-                Some(overdue) => tokio::time::sleep_until(overdue).await,
-                None => std::future::pending().await,
+        let Some(Current { work, cancel, course, .. }) = &mut self.current else {
+            return Event::Letter(letters.recv().await);
+        };
+        let turning = async {
+            match *course {
+                Course::Running => {
+                    cancel.cancelled().await;
+                    Event::Cancelled
+                }
+                Course::Ending(overdue) => {
+                    tokio::time::sleep_until(overdue).await;
+                    Event::Overdue
+                }
+                Course::CutShort => std::future::pending().await,
             }
         };
         tokio::select! {
-            outcome = &mut current.work => Event::Ended(outcome),
-            () = in_time => Event::Overdue,
+            outcome = work => Event::Ended(outcome),
+            event = turning => event,
             letter = letters.recv(), if !letters.is_closed() => Event::Letter(letter),
         }
     }
@@ -125,11 +149,10 @@ impl Actor {
     fn take(&mut self, entry: Entry) {
         match (&self.current, self.on_busy) {
             (None, _) => {
-                let cancelled = self.cancelled.take().is_some_and(|cancelled| cancelled.elapsed() < NEAR);
-                self.start(entry);
-                if cancelled {
-                    self.cancel();
+                if self.cancelled.take().is_some_and(|cancelled| cancelled.elapsed() < BEFORE) {
+                    entry.cancel.cancel();
                 }
+                self.start(entry);
             }
             (Some(_), OnBusy::Queue(most)) if self.waiting.len() < most => self.waiting.push_back(entry),
             (Some(_), OnBusy::Queue(_) | OnBusy::Reject) => answer(entry.reply, Err(PromptError::Busy)),
@@ -137,12 +160,11 @@ impl Actor {
     }
 
     fn start(&mut self, entry: Entry) {
-        let Entry { ticket, parts, reply } = entry;
+        let Entry { ticket, parts, cancel, reply } = entry;
         self.shared.busy.store(true, Ordering::Release);
-        let cancel = CancellationToken::new();
         let work = prompt(self.shared.clone(), parts, cancel.clone());
         let work = tokio::spawn(self.shared.turns.outbox.in_turn(ticket, work));
-        self.current = Some(Current { ticket, work, cancel, overdue: None, reply });
+        self.current = Some(Current { work, cancel, course: Course::Running, reply });
     }
 
     fn finish(&mut self, outcome: Result<Result<StopReason, TurnError>, JoinError>) {
@@ -155,16 +177,19 @@ impl Actor {
         if let Some(current) = self.current.take() {
             answer(current.reply, outcome.map_err(PromptError::from));
         }
-        if let Some(next) = self.waiting.pop_front() {
-            self.start(next);
+        while let Some(next) = self.waiting.pop_front() {
+            if !next.cancel.is_cancelled() {
+                return self.start(next);
+            }
+            answer(next.reply, Ok(StopReason::Cancelled));
         }
     }
 
     /// Cancels what runs and what waits.
     fn cancel(&mut self) {
-        match &mut self.current {
-            Some(current) => current.cancel(),
-            None if self.ended.is_none_or(|ended| ended.elapsed() >= NEAR) => self.cancelled = Some(Instant::now()),
+        match &self.current {
+            Some(current) => current.cancel.cancel(),
+            None if self.ended.is_none_or(|ended| ended.elapsed() >= AFTER) => self.cancelled = Some(Instant::now()),
             None => {}
         }
         for entry in self.waiting.drain(..) {
@@ -172,14 +197,18 @@ impl Actor {
         }
     }
 
-    /// Cancels one prompt.
+    /// Answers one that waits.
     fn withdraw(&mut self, ticket: u64) {
-        if let Some(current) = self.current.as_mut().filter(|current| current.ticket == ticket) {
-            current.cancel();
-        }
         let place = self.waiting.iter().position(|entry| entry.ticket == ticket);
         if let Some(entry) = place.and_then(|place| self.waiting.remove(place)) {
             answer(entry.reply, Ok(StopReason::Cancelled));
+        }
+    }
+
+    /// The cancelled prompt gets its time to end by itself.
+    fn await_end(&mut self) {
+        if let Some(current) = &mut self.current {
+            current.course = Course::Ending(Instant::now() + GRACE);
         }
     }
 
@@ -188,7 +217,7 @@ impl Actor {
         let Some(current) = &mut self.current else { return };
         tracing::warn!(session = %self.shared.id, "a cancelled prompt did not end by itself: left alone");
         current.work.abort();
-        current.overdue = None;
+        current.course = Course::CutShort;
         let outbox = self.shared.turns.outbox.clone();
         let why = ToolError::cancelled().to_string();
         outbox.cut_short(&why, TurnEnd::Stopped(StopReason::Cancelled));
@@ -196,16 +225,6 @@ impl Actor {
             outbox.flush().await?;
             Ok(StopReason::Cancelled)
         });
-    }
-}
-
-impl Current {
-    /// Twice is once.
-    fn cancel(&mut self) {
-        if !self.cancel.is_cancelled() {
-            self.cancel.cancel();
-            self.overdue = Some(Instant::now() + GRACE);
-        }
     }
 }
 

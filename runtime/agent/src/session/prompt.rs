@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use super::actor::Letter;
 use crate::transcript::{Part, StopReason};
@@ -30,22 +31,41 @@ pub(super) type Outcome = Result<StopReason, PromptError>;
 /// dropped, it goes on all the same.
 #[must_use = "a prompt does not say by itself how it ended"]
 pub struct Prompt {
-    ticket: u64,
-    mailbox: mpsc::UnboundedSender<Letter>,
+    withdrawal: Withdrawal,
     answer: oneshot::Receiver<Outcome>,
 }
 
-impl Prompt {
-    pub(super) fn new(ticket: u64, mailbox: mpsc::UnboundedSender<Letter>) -> (Self, oneshot::Sender<Outcome>) {
-        let (reply, answer) = oneshot::channel();
-        (Self { ticket, mailbox, answer }, reply)
-    }
+/// Takes one prompt back, and no other; cheap to clone.
+#[derive(Clone)]
+pub struct Withdrawal {
+    ticket: u64,
+    cancel: CancellationToken,
+    mailbox: mpsc::UnboundedSender<Letter>,
+}
 
-    /// Takes this prompt back, and no other: its turn is cancelled, or it leaves the queue. It is answered as
-    /// cancelled then, unless it has ended already.
+impl Withdrawal {
+    /// Its turn is cancelled, or it leaves the queue. It is answered as cancelled then, unless it has ended already. What
+    /// the person answers after this call counts no more.
     pub fn withdraw(&self) {
+        self.cancel.cancel();
         // A closed session has answered.
         let _ = self.mailbox.send(Letter::Withdraw(self.ticket));
+    }
+}
+
+impl Prompt {
+    pub(super) fn new(
+        ticket: u64,
+        cancel: CancellationToken,
+        mailbox: mpsc::UnboundedSender<Letter>,
+    ) -> (Self, oneshot::Sender<Outcome>) {
+        let (reply, answer) = oneshot::channel();
+        (Self { withdrawal: Withdrawal { ticket, cancel, mailbox }, answer }, reply)
+    }
+
+    /// Takes it back.
+    pub fn withdrawal(&self) -> Withdrawal {
+        self.withdrawal.clone()
     }
 }
 
@@ -61,5 +81,6 @@ impl Future for Prompt {
 pub(super) struct Entry {
     pub(super) ticket: u64,
     pub(super) parts: Vec<Part>,
+    pub(super) cancel: CancellationToken,
     pub(super) reply: oneshot::Sender<Outcome>,
 }

@@ -218,6 +218,8 @@ impl Audience for Screen {
 /// Answers every question alike, and remembers what was on the screen when it was asked.
 pub struct Person {
     pub answer: Approval,
+    /// What it waits for before it answers.
+    pub hold: Option<Arc<Notify>>,
     pub asked: Mutex<Vec<(Ask, usize)>>,
     screen: Arc<Screen>,
 }
@@ -225,8 +227,13 @@ pub struct Person {
 impl Approver for Person {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, Approval> {
         self.asked.lock().unwrap().push((ask, self.screen.shown().len()));
-        let answer = self.answer;
-        Box::pin(async move { answer })
+        let (answer, hold) = (self.answer, self.hold.clone());
+        Box::pin(async move {
+            if let Some(hold) = hold {
+                hold.notified().await;
+            }
+            answer
+        })
     }
 }
 
@@ -386,6 +393,7 @@ pub struct Stage {
 pub struct Setting {
     pub mode: Mode,
     pub answer: Approval,
+    pub hold: Option<Arc<Notify>>,
     pub tools: Vec<Arc<dyn Tool>>,
     pub source: Option<Arc<dyn ToolSource>>,
     pub on_busy: OnBusy,
@@ -399,6 +407,7 @@ impl Default for Setting {
         Self {
             mode: Mode::Review,
             answer: Approval::AllowOnce,
+            hold: None,
             tools: Vec::new(),
             source: None,
             on_busy: OnBusy::Queue(2),
@@ -416,7 +425,8 @@ impl Setting {
         };
         let (model, other) = (model("scripted", answers), model("other", (0..9).map(|_| vec![stop()]).collect()));
         let screen = Arc::new(Screen::default());
-        let person = Arc::new(Person { answer: self.answer, asked: Mutex::default(), screen: screen.clone() });
+        let person =
+            Arc::new(Person { answer: self.answer, hold: self.hold, asked: Mutex::default(), screen: screen.clone() });
         let stale = StalePanels::default();
         let id = SessionId::new("s");
         let history = History::of(&self.store.kept());

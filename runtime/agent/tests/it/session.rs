@@ -102,7 +102,7 @@ async fn cancel_is_answered_in_time_whatever_the_tool_does() {
     let waiting = stage.session.prompt(text("b"));
     STARTED.notified().await;
     let began = Instant::now();
-    prompt.withdraw();
+    prompt.withdrawal().withdraw();
     stage.session.cancel();
     assert_eq!((prompt.await, waiting.await), (Ok(StopReason::Cancelled), Ok(StopReason::Cancelled)));
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
@@ -140,8 +140,46 @@ async fn a_cancel_that_comes_before_its_prompt_counts_for_it() {
     // Nor does it wait for a prompt for ever.
     let stage = Setting::default().play(vec![vec![say("1"), stop()]]);
     stage.session.cancel();
-    tokio::time::sleep(Duration::from_millis(1100)).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(stage.session.prompt(text("a")).await, Ok(StopReason::EndTurn));
+}
+
+/// A client that cancels answers the questions that are open as cancelled. That answer alone does not end a turn, so it
+/// must not get ahead.
+#[tokio::test]
+async fn an_answer_that_comes_with_a_cancel_does_not_overtake_it() {
+    for takes_one_back in [false, true] {
+        let answered = Arc::new(Notify::new());
+        let tools = vec![FakeTool::new("put", true, |_| Ok(ToolOutcome::text("written")))];
+        let stage = Setting { tools, answer: Approval::Cancelled, hold: Some(answered.clone()), ..Setting::default() }
+            .play(vec![vec![call("put", json!({})), stop()], vec![say("going on"), stop()]]);
+        let prompt = stage.session.prompt(text("go"));
+        while stage.person.asked.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        // The turn is woken by the answer before anybody else has heard of the cancel.
+        answered.notify_one();
+        if takes_one_back {
+            prompt.withdrawal().withdraw();
+        } else {
+            stage.session.cancel();
+        }
+        assert_eq!(prompt.await, Ok(StopReason::Cancelled));
+        let shown = script(&stage.screen.shown());
+        assert!(shown.contains("call-1 failed Error [cancelled]: the user cancelled the turn\n"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn what_waits_behind_a_cancelled_prompt_never_begins() {
+    let never = Arc::new(Notify::new());
+    let stage = Setting::default().play(vec![vec![say("Hel"), Line::Wait(never)], vec![say("fine"), stop()]]);
+    let first = stage.session.prompt(text("a"));
+    let second = stage.session.prompt(text("b"));
+    stage.until_shown("agent: Hel").await;
+    stage.session.cancel();
+    assert_eq!((first.await, second.await), (Ok(StopReason::Cancelled), Ok(StopReason::Cancelled)));
+    assert!(!script(&stage.screen.shown()).contains("user: b"));
 }
 
 #[tokio::test]

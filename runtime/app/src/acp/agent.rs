@@ -132,7 +132,7 @@ impl State {
         if cancellation.is_cancelled() {
             return pending.respond(Err(RequestError::Cancelled));
         }
-        match self.clone().answer(method, params, cancellation.clone(), connection) {
+        match self.clone().answer(method, params, &pending, connection) {
             Ok(Answer::Now(value)) => pending.respond(Ok(value)),
             Err(error) => pending.respond(Err(error)),
             Ok(Answer::Later(work)) => {
@@ -161,7 +161,7 @@ impl State {
         self: Arc<Self>,
         method: &str,
         params: Value,
-        cancellation: RequestCancellation,
+        pending: &Pending,
         connection: ConnectionTo<Client>,
     ) -> Result<Answer, RequestError> {
         if method == "initialize" {
@@ -184,17 +184,22 @@ impl State {
             "session/set_mode" => self.set_mode(params),
             "session/set_model" => self.set_model(params),
             "session/set_config_option" => self.set_option(params, offers),
-            "session/prompt" => self.prompt(params, cancellation),
+            "session/prompt" => self.prompt(params, pending),
             _ => Err(RequestError::UnknownMethod(method.to_owned())),
         }
     }
 
     fn notification(self: Arc<Self>, notification: UntypedMessage, connection: ConnectionTo<Client>) {
         let (method, params) = notification.into_parts();
-        if method != "session/cancel" {
-            tracing::debug!(method, "ignored a notification");
-            return;
+        match method.as_str() {
+            "session/cancel" => self.cancel(params, connection),
+            // The connection has told the request of it; what its prompt asks for must not be answered before that.
+            "$/cancel_request" => self.in_flight.withdraw(&params),
+            _ => tracing::debug!(method, "ignored a notification"),
         }
+    }
+
+    fn cancel(self: Arc<Self>, params: Value, connection: ConnectionTo<Client>) {
         let session = session_of(&params);
         let state = self.clone();
         let cancel = move |_| match read::<schema::CancelNotification>(params) {
@@ -272,24 +277,18 @@ impl State {
     }
 
     /// Cancelling the request takes this prompt back, and no other of the session.
-    fn prompt(&self, params: Value, cancellation: RequestCancellation) -> Result<Answer, RequestError> {
+    fn prompt(&self, params: Value, pending: &Pending) -> Result<Answer, RequestError> {
         let params: wire::PromptRequest = read(params)?;
         let session = self.session(&params.session_id)?;
         let parts = wire::parts(params)?;
-        let mut prompt = session.handle.prompt(parts);
+        let prompt = session.handle.prompt(parts);
+        pending.is_taken_back_by(prompt.withdrawal());
+        let cancellation = pending.cancellation();
         Ok(Answer::Turn(Box::pin(async move {
-            let stop = tokio::select! {
-                stop = &mut prompt => stop,
-                () = cancellation.cancelled() => {
-                    prompt.withdraw();
-                    match prompt.await {
-                        Ok(StopReason::Cancelled) => return Err(RequestError::Cancelled),
-                        stop => stop,
-                    }
-                }
-            };
+            let stop = prompt.await;
             session.touch();
             match stop {
+                Ok(StopReason::Cancelled) if cancellation.is_cancelled() => Err(RequestError::Cancelled),
                 Ok(stop) => Ok(json(schema::PromptResponse::new(wire::stop_reason(stop)))),
                 Err(error) => Err(RequestError::Prompt { session: session.handle.id().clone(), error }),
             }

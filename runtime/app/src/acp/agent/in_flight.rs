@@ -1,12 +1,14 @@
 //! The requests that are not answered yet.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use acp_runtime_agent::plain;
+use acp_runtime_agent::session::Withdrawal;
 use acp_runtime_agent::transcript::SessionId;
-use agent_client_protocol::{Error, RawJsonRpcId, RequestCancellation, Responder};
+use agent_client_protocol::{Error, ErrorCode, RawJsonRpcId, RequestCancellation, Responder};
+use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -31,8 +33,8 @@ struct Inner {
 #[derive(Default)]
 struct Open {
     requests: usize,
-    /// Of those that no answer was given to.
-    ids: HashSet<RawJsonRpcId>,
+    /// Of those that no answer was given to, and how to take back what they have begun where the session must know of it.
+    ids: HashMap<RawJsonRpcId, Option<Withdrawal>>,
 }
 
 impl InFlight {
@@ -51,14 +53,24 @@ impl InFlight {
     ) -> Result<Pending, Responder> {
         let id = responder.raw_id().clone();
         let mut open = self.inner.lock();
-        if !open.ids.insert(id.clone()) {
+        if open.ids.contains_key(&id) {
             return Err(responder);
         }
+        open.ids.insert(id.clone(), None);
         open.requests += 1;
         drop(open);
         let log = Log { method: plain::line(method, SHOWN), session: session.cloned(), began: Instant::now() };
         let ticket = Ticket { inner: self.inner.clone(), id: Some(id) };
         Ok(Pending { responder, log, redaction: self.redaction.clone(), ticket })
+    }
+
+    /// Takes back at once what the request has begun that a `$/cancel_request` names.
+    pub(super) fn withdraw(&self, params: &Value) {
+        let id = params.get("requestId").and_then(|id| RawJsonRpcId::deserialize(id).ok());
+        let withdrawal = id.and_then(|id| self.inner.lock().ids.get(&id).cloned().flatten());
+        if let Some(withdrawal) = withdrawal {
+            withdrawal.withdraw();
+        }
     }
 
     /// Waits until all requests are answered.
@@ -94,6 +106,16 @@ impl Pending {
         self.responder.cancellation()
     }
 
+    /// What the request has begun is taken back that way when the client cancels it, also if it has done so already.
+    pub(super) fn is_taken_back_by(&self, withdrawal: Withdrawal) {
+        if let Some(id) = &self.ticket.id {
+            self.ticket.inner.lock().ids.insert(id.clone(), Some(withdrawal.clone()));
+        }
+        if self.cancellation().is_cancelled() {
+            withdrawal.withdraw();
+        }
+    }
+
     pub(super) fn respond(self, answer: Result<Value, RequestError>) {
         let Self { responder, log, redaction, mut ticket } = self;
         let answer = answer.map_err(|error| clean(error.into(), &redaction));
@@ -127,9 +149,16 @@ impl Log {
         // A session that is opened has its id in the answer.
         let opened = answer.as_ref().ok().and_then(|answer| answer.get("sessionId")?.as_str());
         let session = session.as_ref().map(SessionId::as_str).or(opened).map(|id| plain::line(id, SHOWN));
+        let session = session.unwrap_or_default();
         let outcome = answer.as_ref().map_or_else(|error| i32::from(error.code).to_string(), |_| "ok".to_owned());
         let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        tracing::info!(target: "request", method, session = session.unwrap_or_default(), ms, outcome);
+        // What a client has done wrong is told to the client; it is no trouble of this program.
+        let is_ours = answer.as_ref().is_err_and(|error| error.code == ErrorCode::INTERNAL_ERROR);
+        if is_ours {
+            tracing::warn!(target: "request", method, session, ms, outcome);
+        } else {
+            tracing::info!(target: "request", method, session, ms, outcome);
+        }
     }
 }
 

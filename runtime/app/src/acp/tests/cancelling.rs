@@ -1,9 +1,10 @@
 //! `$/cancel_request` and `session/cancel`, and what is written at once with a `session/load`.
 
+use acp_runtime_agent::model::ModelEvent;
 use serde_json::{Value, json};
 
 use super::client::Client;
-use super::sessions::Turn;
+use super::sessions::{Turn, end};
 
 const CANCELLED: i64 = -32800;
 
@@ -115,5 +116,35 @@ async fn what_is_written_with_a_load_that_fails_knows_no_session() {
     let prompt = client.prompt("hi");
     for id in [failed, prompt] {
         assert_eq!(client.response(id).await["error"]["code"], -32002);
+    }
+}
+
+/// Both are there before anybody acts on the first.
+#[tokio::test]
+async fn an_answer_that_is_written_with_a_cancel_does_not_overtake_it() {
+    for takes_one_back in [false, true] {
+        let mut client = Client::with_session(json!({})).await;
+        let script = &client.factory.script.turns;
+        script
+            .lock()
+            .unwrap()
+            .push_back(Turn::Says(vec![ModelEvent::call("write", json!({ "path": "a.txt", "text": "new" })), end()]));
+        let id = client.prompt("hi");
+        let question = client.called("session/request_permission").await;
+        let cancel = if takes_one_back {
+            json!({ "jsonrpc": "2.0", "method": "$/cancel_request", "params": { "requestId": id } })
+        } else {
+            json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": "s-1" } })
+        };
+        let cancelled = json!({ "outcome": { "outcome": "cancelled" } });
+        let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": cancelled });
+        client.write(format!("{cancel}\n{answer}\n").as_bytes());
+        if takes_one_back {
+            is_cancelled(&mut client, id).await;
+        } else {
+            assert_eq!(stop_reason(&mut client, id).await, "cancelled");
+        }
+        let asked = client.factory.script.told.lock().unwrap().len();
+        assert_eq!(asked, 1, "the model was asked again");
     }
 }
