@@ -229,6 +229,28 @@ impl SessionEvent {
         }
     }
 
+    /// Whether it is only more of something: a client that is far behind in a cancelled turn can be without it.
+    pub fn is_piece(&self) -> bool {
+        match self {
+            Self::AgentText { local, .. } => !local,
+            Self::AgentThought { .. } | Self::ToolOutput { .. } => true,
+            Self::ToolCallUpdated(update) => update.status.is_none(),
+            Self::UserMessage { .. }
+            | Self::ToolCallStarted { .. }
+            | Self::Plan { .. }
+            | Self::Usage(_)
+            | Self::Title { .. }
+            | Self::ContextCleared
+            | Self::ModeChanged { .. }
+            | Self::OptionsChanged { .. }
+            | Self::CommandsChanged { .. }
+            | Self::PanelChanged { .. }
+            | Self::Notice(_)
+            | Self::ServersChanged { .. }
+            | Self::TurnEnded { .. } => false,
+        }
+    }
+
     /// The addresses of what is kept outside of it: whole outputs.
     pub fn links_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let content = match self {

@@ -40,7 +40,7 @@ pub use commands::command_catalog;
 pub use directory::Sessions;
 pub use fork::{Fork, ForkPoint, ForkSide, forked};
 pub use ordered::{OrderedApprover, OrderedElicitor, OrderedTerminal};
-pub use outbox::{Audience, Outbox};
+pub use outbox::{Audience, Haste, Outbox};
 pub use prompt::{Prompt, PromptError, Withdrawal};
 
 use actor::{Actor, Letter};

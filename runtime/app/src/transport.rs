@@ -44,4 +44,23 @@ impl Flow {
             backlog.room().await;
         }
     }
+
+    /// A notification is about to be sent: it counts from now on.
+    pub fn announce(&self) {
+        if let Some(backlog) = &self.0 {
+            backlog.announce();
+        }
+    }
+
+    /// One that was announced could not be sent.
+    pub fn lost(&self) {
+        if let Some(backlog) = &self.0 {
+            backlog.arrived();
+        }
+    }
+
+    /// Whether [`Flow::room`] would have nothing to wait for.
+    pub fn has_room(&self) -> bool {
+        self.0.as_ref().is_none_or(|backlog| backlog.has_room())
+    }
 }

@@ -169,6 +169,7 @@ impl Actor {
 
     fn finish(&mut self, outcome: Result<Result<StopReason, TurnError>, JoinError>) {
         self.shared.busy.store(false, Ordering::Release);
+        self.shared.turns.outbox.hurry(false);
         self.ended = Some(Instant::now());
         let outcome = outcome.unwrap_or_else(|error| {
             tracing::error!(session = %self.shared.id, %error, "a turn ended in a panic");
@@ -205,10 +206,11 @@ impl Actor {
         }
     }
 
-    /// The cancelled prompt gets its time to end by itself.
+    /// The cancelled prompt gets its time to end by itself, and a client that is behind is not waited for.
     fn await_end(&mut self) {
         if let Some(current) = &mut self.current {
             current.course = Course::Ending(Instant::now() + GRACE);
+            self.shared.turns.outbox.hurry(true);
         }
     }
 

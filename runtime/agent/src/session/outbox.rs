@@ -2,14 +2,15 @@
 //!
 //! Events that wait together are kept in one commit, and pieces of one text are joined; an event is shown only after
 //! it was kept. A full queue holds the turn back ([`Outbox::ready`]), so a client that stops reading cannot make the
-//! process grow. What a turn tells that was cut short is not taken any more.
+//! process grow. When a turn is cancelled, its audience is told to make haste: nothing waits then for a client that is
+//! behind. What a turn tells that was cut short is not taken any more.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::capability::PanelName;
 use crate::context::History;
@@ -32,8 +33,24 @@ tokio::task_local! {
 
 /// Whoever is shown what happens in a session.
 pub trait Audience: Send + Sync {
-    /// Shows events, in order. Waits while it cannot take more.
-    fn show(&self, events: Vec<SessionEvent>) -> BoxFuture<'_, ()>;
+    /// Shows events, in order. Waits while it cannot take more; in haste for nothing, but may leave out pieces
+    /// ([`SessionEvent::is_piece`]) to the end of the turn.
+    fn show<'a>(&'a self, events: Vec<SessionEvent>, haste: &'a Haste) -> BoxFuture<'a, ()>;
+}
+
+/// Whether a turn was cancelled and its end is not shown yet: whoever waits for that has no use for all that it has said.
+#[derive(Clone, Default)]
+pub struct Haste(Option<watch::Receiver<bool>>);
+
+impl Haste {
+    /// Waits until there is some; for ever where there is none to come.
+    pub async fn begun(&self) {
+        let Some(haste) = &self.0 else { return std::future::pending().await };
+        if haste.clone().wait_for(|haste| *haste).await.is_err() {
+            // The session is gone, and nobody cancels a turn of it any more.
+            std::future::pending::<()>().await;
+        }
+    }
 }
 
 /// The queue; cheap to clone.
@@ -50,6 +67,7 @@ struct Inner {
     said: Mutex<Said>,
     stale: StalePanels,
     failure: Mutex<Option<StoreError>>,
+    haste: watch::Sender<bool>,
 }
 
 struct Said {
@@ -73,6 +91,7 @@ impl Outbox {
         audience: Arc<dyn Audience>,
     ) -> Self {
         let (queue, items) = mpsc::unbounded_channel();
+        let (haste, seen) = watch::channel(false);
         let inner = Arc::new(Inner {
             session: session.clone(),
             store: store.clone(),
@@ -82,8 +101,9 @@ impl Outbox {
             said: Mutex::new(Said { history, turn: None }),
             stale,
             failure: Mutex::default(),
+            haste,
         });
-        let pump = Pump { session, store, audience, unkept: Vec::new() };
+        let pump = Pump { session, store, audience, haste: Haste(Some(seen)), unkept: Vec::new() };
         tokio::spawn(pump.run(items, Arc::downgrade(&inner)));
         Self(inner)
     }
@@ -160,6 +180,11 @@ impl Outbox {
         }
     }
 
+    /// Whether the audience is to make haste.
+    pub(super) fn hurry(&self, hurry: bool) {
+        self.0.haste.send_replace(hurry);
+    }
+
     /// What all model requests have cost.
     pub fn spending(&self) -> Spending {
         lock(&self.0.said).history.spending().clone()
@@ -205,6 +230,7 @@ struct Pump {
     session: SessionId,
     store: Arc<dyn SessionStore>,
     audience: Arc<dyn Audience>,
+    haste: Haste,
     /// What the store could not keep yet, and the client has not seen.
     unkept: Vec<SessionEvent>,
 }
@@ -257,7 +283,7 @@ impl Pump {
         if !kept.is_empty() {
             self.store.append(&self.session, kept).await?;
         }
-        self.audience.show(std::mem::take(&mut self.unkept)).await;
+        self.audience.show(std::mem::take(&mut self.unkept), &self.haste).await;
         Ok(())
     }
 }

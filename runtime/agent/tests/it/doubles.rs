@@ -17,7 +17,7 @@ use acp_runtime_agent::options::{Choices, Options, PluginChoice};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
 use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::session::{
-    Audience, OnBusy, OrderedApprover, Outbox, SessionHandle, SessionParts, command_catalog,
+    Audience, Haste, OnBusy, OrderedApprover, Outbox, SessionHandle, SessionParts, command_catalog,
 };
 use acp_runtime_agent::store::{
     Claim, KeptOutput, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
@@ -204,7 +204,7 @@ impl Stage {
 }
 
 impl Audience for Screen {
-    fn show(&self, events: Vec<SessionEvent>) -> BoxFuture<'_, ()> {
+    fn show<'a>(&'a self, events: Vec<SessionEvent>, _haste: &'a Haste) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             while self.stuck.load(Ordering::SeqCst) {
                 self.go_on.notified().await;

@@ -13,7 +13,7 @@ use acp_runtime_agent::capability::Roots;
 use acp_runtime_agent::elicit::Elicitor;
 use acp_runtime_agent::event::{Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::Approver;
-use acp_runtime_agent::session::{Audience, Face, SessionHandle, SessionRequest};
+use acp_runtime_agent::session::{Audience, Face, Haste, SessionHandle, SessionRequest};
 use acp_runtime_agent::store::KeptSession;
 use acp_runtime_agent::terminal::Terminal;
 use acp_runtime_agent::transcript::SessionId;
@@ -79,6 +79,7 @@ impl EditorFace {
             draws_panels: self.draws_panels.clone(),
             flow: self.flow.clone(),
             narrator: self.narrator.clone(),
+            left_out: AtomicBool::new(false),
         }
     }
 }
@@ -123,7 +124,7 @@ struct EditorAudience {
 }
 
 impl Audience for EditorAudience {
-    fn show(&self, events: Vec<SessionEvent>) -> BoxFuture<'_, ()> {
+    fn show<'a>(&'a self, events: Vec<SessionEvent>, haste: &'a Haste) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let mut curtain = self.curtain.clone();
             // An error means that the face is gone: it never opened its session.
@@ -131,9 +132,10 @@ impl Audience for EditorAudience {
             if matches!(seen, Ok(Curtain::Up)) {
                 for event in events {
                     let ended = matches!(event, SessionEvent::TurnEnded { .. });
-                    self.stage.tell(event, wire::Told::Live).await;
+                    self.stage.tell(event, wire::Told::Live, haste).await;
                     if ended {
-                        self.stage.update(wire::last_activity(SystemTime::now())).await;
+                        self.stage.left_out.store(false, Ordering::Relaxed);
+                        self.stage.update(wire::last_activity(SystemTime::now()), false, haste).await;
                     }
                 }
             }
@@ -149,16 +151,20 @@ struct Stage {
     draws_panels: Arc<AtomicBool>,
     flow: Flow,
     narrator: Arc<Mutex<wire::Narrator>>,
+    /// Whether the client was too far behind for a piece of the cancelled turn: what would follow it has a gap before it.
+    left_out: AtomicBool,
 }
 
 impl Stage {
-    /// Tells of one event; waits while the client does not read. Returns when it is in the connection's queue.
-    async fn tell(&self, event: SessionEvent, told: wire::Told) {
+    /// Tells of one event; waits while the client does not read, unless in haste. Returns when it is in the connection's
+    /// queue, or left out.
+    async fn tell(&self, event: SessionEvent, told: wire::Told, haste: &Haste) {
         if let SessionEvent::PanelChanged { panel } = &event {
             if self.draws_panels.load(Ordering::Acquire) {
                 let params = json!({ "sessionId": self.session, "panel": panel });
-                self.flow.room().await;
-                self.send(UntypedMessage { method: panels::CHANGED.to_owned(), params });
+                if self.has_place(false, haste).await {
+                    self.send(UntypedMessage { method: panels::CHANGED.to_owned(), params });
+                }
             }
             return;
         }
@@ -168,9 +174,10 @@ impl Stage {
             self.log(notice);
             return;
         }
+        let is_piece = event.is_piece();
         let updates = lock(&self.narrator).tell(event, told);
         for update in updates {
-            self.update(update).await;
+            self.update(update, is_piece, haste).await;
         }
     }
 
@@ -184,13 +191,32 @@ impl Stage {
         }
     }
 
-    async fn update(&self, update: wire::Update) {
-        self.flow.room().await;
-        self.send(UntypedMessage { method: "session/update".to_owned(), params: update.params(&self.session) });
+    async fn update(&self, update: wire::Update, is_piece: bool, haste: &Haste) {
+        if self.has_place(is_piece, haste).await {
+            self.send(UntypedMessage { method: "session/update".to_owned(), params: update.params(&self.session) });
+        }
+    }
+
+    /// Waits until the client has room for more; in haste for nothing. False for a piece that it has no room for then.
+    async fn has_place(&self, is_piece: bool, haste: &Haste) -> bool {
+        if is_piece && self.left_out.load(Ordering::Relaxed) {
+            return false;
+        }
+        tokio::select! {
+            biased;
+            () = self.flow.room() => true,
+            () = haste.begun() => {
+                let fits = !is_piece || self.flow.has_room();
+                self.left_out.fetch_or(!fits, Ordering::Relaxed);
+                fits
+            }
+        }
     }
 
     fn send(&self, notification: UntypedMessage) {
+        self.flow.announce();
         if let Err(error) = self.connection.send_notification(notification) {
+            self.flow.lost();
             tracing::debug!(code = ?error.code, "the client is gone and was not told");
         }
     }
@@ -232,9 +258,9 @@ impl LiveSession {
     pub(super) async fn replay(&self, (record, events): KeptSession) {
         let stage = self.face.stage(self.handle.id());
         for event in events {
-            stage.tell(event, wire::Told::Again).await;
+            stage.tell(event, wire::Told::Again, &Haste::default()).await;
         }
-        stage.update(wire::last_activity(record.updated)).await;
+        stage.update(wire::last_activity(record.updated), false, &Haste::default()).await;
     }
 
     /// The request that opened it is answered: from now on the client sees what happens, first of all the commands.

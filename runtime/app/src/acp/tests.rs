@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::secret::Secret;
 use crate::transport::stdio::Limits;
 use client::{Client, PATIENT, update_kind};
-use sessions::{Turn, end};
+use sessions::{Script, Turn, end};
 
 /// When everything in the journal of these tests has happened.
 const JOURNAL_TIME: &str = "2023-11-14T22:13:20.000Z";
@@ -474,6 +474,20 @@ async fn a_long_stream_arrives_whole_in_short_lines() {
     assert_eq!(chunks.concat(), "word ".repeat(PIECES));
 }
 
+/// Waits until the model is not asked for more; answers for how much it was.
+async fn held_back(script: &Script) -> usize {
+    let mut before = 0;
+    loop {
+        // Not moving any more is what is looked for, so there is nothing to wait for but time.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let taken = script.taken.load(Ordering::Relaxed);
+        if taken > 0 && taken == before {
+            return taken;
+        }
+        before = taken;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_does_not_read_holds_the_model_back() {
     const PIECES: usize = 20_000;
@@ -483,18 +497,44 @@ async fn a_client_that_does_not_read_holds_the_model_back() {
     script.turns.lock().unwrap().push_back(Turn::Pieces(PIECES, "x".repeat(1024)));
     client.reads(false);
     let id = client.prompt("hi");
-    let mut before = 0;
-    loop {
-        // Not moving any more is what is looked for, so there is nothing to wait for but time.
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        let taken = script.taken.load(Ordering::Relaxed);
-        if taken > 0 && taken == before {
-            break;
-        }
-        before = taken;
-    }
-    assert!(before < PIECES, "the model was asked for everything");
+    assert!(held_back(&script).await < PIECES, "the model was asked for everything");
     client.reads(true);
     client.response(id).await;
     assert_eq!(script.taken.load(Ordering::Relaxed), PIECES + 1);
+}
+
+/// What it is behind with is not told any more, and what it has in its pipe already is little.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_is_answered_soon_whatever_the_client_has_not_read() {
+    const PIECES: usize = 20_000;
+    let mut client = Client::connect_with(Limits { backlog: 64 * 1024, ..Limits::default() }, PATIENT);
+    client.open(json!({})).await;
+    let script = client.factory.script.clone();
+    script.turns.lock().unwrap().push_back(Turn::Pieces(PIECES, "x".repeat(1024)));
+    client.reads(false);
+    let id = client.prompt("hi");
+    let kept = |client: &Client| client.factory.journal.events("s-1");
+    let said = |events: &[SessionEvent]| -> usize {
+        events.iter().map(|event| if let SessionEvent::AgentText { text, .. } = event { text.len() } else { 0 }).sum()
+    };
+    assert!(held_back(&script).await > 1024, "more than fits on the way to the client");
+    client.notify("session/cancel", json!({ "sessionId": "s-1" }));
+    while !matches!(kept(&client).last(), Some(SessionEvent::TurnEnded { .. })) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    client.reads(true);
+    let messages = client.until(id).await;
+    assert_eq!(messages.last().unwrap()["result"]["stopReason"], "cancelled");
+    let told: String = messages.iter().filter_map(|m| m["params"]["update"]["content"]["text"].as_str()).collect();
+    assert!(told.len() < 320 * 1024, "{} bytes came before the answer", told.len());
+    assert!(told.chars().all(|c| c == 'x'));
+    assert!(said(&kept(&client)) > told.len(), "what is left out is kept");
+    let id = client.prompt("again");
+    let text: String = client
+        .until(id)
+        .await
+        .iter()
+        .filter_map(|m| m["params"]["update"]["content"]["text"].as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(text, "ok");
 }

@@ -7,7 +7,7 @@ use acp_runtime_agent::capability::{EffectPattern, Roots};
 use acp_runtime_agent::elicit::{Elicitor, NoElicitor};
 use acp_runtime_agent::event::{SessionEvent, TurnEnd};
 use acp_runtime_agent::gate::{Approval, Approver, Ask};
-use acp_runtime_agent::session::{Audience, Face};
+use acp_runtime_agent::session::{Audience, Face, Haste};
 use acp_runtime_agent::terminal::Terminal;
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::workspace::Workspace;
@@ -131,7 +131,7 @@ pub(super) fn print_json(out: &mut impl io::Write, event: &SessionEvent) -> io::
 }
 
 impl Audience for Screen {
-    fn show(&self, events: Vec<SessionEvent>) -> BoxFuture<'_, ()> {
+    fn show<'a>(&'a self, events: Vec<SessionEvent>, _haste: &'a Haste) -> BoxFuture<'a, ()> {
         let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
         for event in &events {
             if view.failure.is_some() {

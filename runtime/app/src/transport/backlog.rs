@@ -14,6 +14,9 @@ const BATCH: usize = 64 * 1024;
 /// How much more than the mark may wait before the client is no longer read from: what it asks for is produced
 /// whether there is room or not.
 const STOP_READING: usize = 16;
+/// Messages that may be on their way here before producers are held back: tasks in between pass them on one by one, and
+/// what they still have is no less ahead of the next message than what waits here.
+const COMING: usize = 16;
 
 pub(crate) struct Backlog {
     /// Bytes that may wait before producers are held back.
@@ -28,6 +31,8 @@ struct State {
     lines: VecDeque<Vec<u8>>,
     /// Of `lines`, and of what the writing thread has taken and not written yet.
     bytes: usize,
+    /// Messages that were announced and are not here yet.
+    coming: usize,
     /// When a byte was last written, or the queue last began to fill.
     moved: Instant,
     end: End,
@@ -44,7 +49,7 @@ enum End {
 
 impl Backlog {
     pub(crate) fn new(mark: usize) -> Self {
-        let state = State { lines: VecDeque::new(), bytes: 0, moved: Instant::now(), end: End::Open };
+        let state = State { lines: VecDeque::new(), bytes: 0, coming: 0, moved: Instant::now(), end: End::Open };
         Self { mark, state: Mutex::new(state), changed: Condvar::new(), room: Notify::new() }
     }
 
@@ -61,6 +66,22 @@ impl Backlog {
         state.lines.push_back(line);
         drop(state);
         self.changed.notify_all();
+    }
+
+    /// A producer sends a message, which will arrive.
+    pub(crate) fn announce(&self) {
+        self.lock().coming += 1;
+    }
+
+    /// A message that was announced has arrived, or was lost.
+    pub(crate) fn arrived(&self) {
+        let mut state = self.lock();
+        state.coming = state.coming.saturating_sub(1);
+        let has_room = self.fits(&state);
+        drop(state);
+        if has_room {
+            self.room.notify_waiters();
+        }
     }
 
     /// Waits for lines and appends some to `batch`; false when there will be none.
@@ -119,15 +140,24 @@ impl Backlog {
         self.room.notify_waiters();
     }
 
-    /// Waits until less than the mark waits, or for nothing if it was given up.
+    /// Waits until less than the mark waits and little is on its way, or for nothing if it was given up.
     pub(crate) async fn room(&self) {
         loop {
             let room = self.room.notified();
-            if self.lock().bytes < self.mark {
+            if self.has_room() {
                 return;
             }
             room.await;
         }
+    }
+
+    /// Whether there is nothing to wait for.
+    pub(crate) fn has_room(&self) -> bool {
+        self.fits(&self.lock())
+    }
+
+    fn fits(&self, state: &State) -> bool {
+        state.end == End::Broken || (state.bytes < self.mark && state.coming < COMING)
     }
 
     /// Holds the reading thread while far too much waits; false when it was given up.

@@ -31,7 +31,8 @@ pub struct Limits {
     pub incoming: usize,
     /// Bytes of one outgoing line; default 1 MiB. A longer response becomes an error, anything else is dropped.
     pub outgoing: usize,
-    /// Bytes that may wait for the client before sessions are held back; default 1 MiB.
+    /// Bytes that may wait for the client before sessions are held back; default 256 KiB. With what is on its
+    /// way, so much lies between a cancel and its answer for a client that reads slowly.
     pub backlog: usize,
     /// How long a client may leave its output unread before it is given up; default 60 s.
     pub stall: Duration,
@@ -44,7 +45,7 @@ impl Default for Limits {
         Self {
             incoming: 32 << 20,
             outgoing: 1 << 20,
-            backlog: 1 << 20,
+            backlog: 256 << 10,
             stall: Duration::from_secs(60),
             farewell: Duration::from_secs(2),
         }
@@ -213,6 +214,12 @@ impl Pump {
     fn send(&self, frame: &TransportFrame) {
         if let Some(json) = self.encode(frame) {
             self.outlet.send(json);
+        }
+        // Those of the connection itself are announced by nobody.
+        if let TransportFrame::Single(RawJsonRpcMessage::Notification(told)) = frame
+            && !told.method.starts_with("$/")
+        {
+            self.outlet.backlog.arrived();
         }
     }
 
