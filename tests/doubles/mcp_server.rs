@@ -142,6 +142,12 @@ impl Double {
     fn call(&mut self, id: &Value, params: &Value) -> Option<ExitCode> {
         let (name, arguments) = (params["name"].as_str().unwrap_or_default(), &params["arguments"]);
         log(&format!("call {name}"));
+        if let Some(meta) = params["_meta"].as_object() {
+            let names = ["traceparent", "tracestate", "baggage"];
+            let traced: Vec<String> =
+                names.iter().filter_map(|name| Some(format!("{name}={}", meta.get(*name)?))).collect();
+            log(&format!("trace {}", traced.join(" ")));
+        }
         match name {
             "slow" => {}
             "crash" => {

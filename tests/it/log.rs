@@ -40,3 +40,30 @@ async fn every_request_is_a_line() {
         assert_eq!(file.permissions().mode() & 0o777, 0o600);
     }
 }
+
+#[tokio::test]
+async fn a_request_says_which_trace_it_belongs_to() {
+    let runtime = Runtime::new();
+    let editor = editor(&runtime).await;
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let long = format!("a={}", "b".repeat(8000));
+    for meta in [
+        json!({ "traceparent": parent, "tracestate": "congo=t61", "baggage": "user=al" }),
+        json!({ "traceparent": format!("{parent}\nforged"), "tracestate": "congo=t61", "baggage": "a=b\nforged=1" }),
+        json!({ "traceparent": parent, "baggage": long }),
+        json!({ "traceparent": [parent], "baggage": null }),
+    ] {
+        editor.call("session/list", json!({ "_meta": meta })).await;
+    }
+    editor.close().await;
+    let log = runtime.read("log");
+    let told: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("method=\"session/list\""))
+        .map(|line| line.split_once(" traceparent=").map_or("", |(_, rest)| rest))
+        .collect();
+    let cut = format!("\"{parent}\" baggage=\"a={}\" outcome=\"ok\"", "b".repeat(510));
+    let whole = format!("\"{parent}\" tracestate=\"congo=t61\" baggage=\"user=al\" outcome=\"ok\"");
+    assert_eq!(told, [&whole, "", &cut, ""], "{log}");
+    assert!(!log.contains("forged"), "{log}");
+}

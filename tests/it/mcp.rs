@@ -300,3 +300,28 @@ async fn each_session_has_servers_of_its_own() {
     editor.close().await;
     runtime.assert_no_process_left();
 }
+
+#[tokio::test]
+async fn a_call_belongs_to_the_trace_of_its_prompt() {
+    let runtime = Runtime::new();
+    let editor = runtime.editor().await;
+    let session = connected(&editor, &runtime, &[]).await;
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    for meta in [
+        json!({ "traceparent": parent, "tracestate": "a=b", "baggage": "user=al", "other": "stays here" }),
+        json!({ "traceparent": "no such thing", "tracestate": "a=b", "baggage": ["user=al"] }),
+        Value::Null,
+    ] {
+        let prompt = json!([{ "type": "text", "text": "/call mcp__double__echo {}" }]);
+        let mut params = json!({ "sessionId": session, "prompt": prompt });
+        if !meta.is_null() {
+            params["_meta"] = meta;
+        }
+        editor.call("session/prompt", params).await;
+    }
+    let log = log_until(&runtime, |log| log.matches("\ntrace").count() == 3).await;
+    let traces: Vec<&str> = log.lines().filter(|line| line.starts_with("trace")).map(str::trim_end).collect();
+    let whole = format!("trace traceparent=\"{parent}\" tracestate=\"a=b\" baggage=\"user=al\"");
+    assert_eq!(traces, [&whole, "trace", "trace"]);
+    editor.close().await;
+}

@@ -9,6 +9,7 @@
 //! | [`plain`] | text of others, made harmless to show |
 //! | [`capability`] | names, paths, effects and the rights to them |
 //! | [`transcript`] | messages, tool calls, outcomes |
+//! | [`trace`] | which trace of the client's a prompt belongs to |
 //! | [`server`] | which MCP servers a session has, and how they are |
 //! | [`panel`] | panels and how a request to one is resolved |
 //! | [`policy`] | may this effect happen: the table |
@@ -43,6 +44,7 @@ pub mod session;
 pub mod store;
 pub mod terminal;
 pub mod tool;
+pub mod trace;
 pub mod transcript;
 pub mod turn;
 pub mod workspace;

@@ -32,6 +32,7 @@ use crate::policy::Mode;
 use crate::server::ServerEntry;
 use crate::store::{Claim, KeptSession, SessionSetup, SessionStore, StoreError};
 use crate::terminal::Terminal;
+use crate::trace::TraceContext;
 use crate::transcript::{MessageId, Part, SessionId, Spending};
 use crate::turn::TurnContext;
 use crate::workspace::Workspace;
@@ -199,11 +200,16 @@ impl SessionHandle {
 
     /// Puts a prompt into the mailbox at once; awaited, it gives the answer. The order of calls is the order of turns.
     pub fn prompt(&self, parts: Vec<Part>) -> Prompt {
+        self.prompt_within(parts, TraceContext::default())
+    }
+
+    /// [`SessionHandle::prompt`], as a part of a trace: whoever is called in its turn learns of it.
+    pub fn prompt_within(&self, parts: Vec<Part>, trace: TraceContext) -> Prompt {
         let ticket = self.shared.prompts.fetch_add(1, Ordering::Relaxed);
         let cancel = self.shared.lock_cancel().child_token();
         let (prompt, reply) = Prompt::new(ticket, cancel.clone(), self.mailbox.clone());
         // A closed session drops the letter, and with it the reply.
-        let _ = self.mailbox.send(Letter::Prompt(prompt::Entry { ticket, parts, cancel, reply }));
+        let _ = self.mailbox.send(Letter::Prompt(prompt::Entry { ticket, parts, trace, cancel, reply }));
         prompt
     }
 

@@ -160,9 +160,9 @@ impl Actor {
     }
 
     fn start(&mut self, entry: Entry) {
-        let Entry { ticket, parts, cancel, reply } = entry;
+        let Entry { ticket, parts, trace, cancel, reply } = entry;
         self.shared.busy.store(true, Ordering::Release);
-        let work = prompt(self.shared.clone(), parts, cancel.clone());
+        let work = trace.within(prompt(self.shared.clone(), parts, cancel.clone()));
         let work = tokio::spawn(self.shared.turns.outbox.in_turn(ticket, work));
         self.current = Some(Current { work, cancel, course: Course::Running, reply });
     }

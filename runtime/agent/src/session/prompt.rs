@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::actor::Letter;
+use crate::trace::TraceContext;
 use crate::transcript::{Part, StopReason};
 use crate::turn::TurnError;
 
@@ -81,6 +82,7 @@ impl Future for Prompt {
 pub(super) struct Entry {
     pub(super) ticket: u64,
     pub(super) parts: Vec<Part>,
+    pub(super) trace: TraceContext,
     pub(super) cancel: CancellationToken,
     pub(super) reply: oneshot::Sender<Outcome>,
 }

@@ -114,7 +114,7 @@ impl State {
     ) -> Result<(), Error> {
         let (method, params) = request.into_parts();
         let session = session_of(&params);
-        let pending = match self.in_flight.enter(responder, &method, session.as_ref()) {
+        let pending = match self.in_flight.enter(responder, &method, session.as_ref(), wire::trace(&params)) {
             Ok(pending) => pending,
             Err(responder) => return responder.respond_with_error(RequestError::TakenId.into()),
         };
@@ -281,7 +281,7 @@ impl State {
         let params: wire::PromptRequest = read(params)?;
         let session = self.session(&params.session_id)?;
         let parts = wire::parts(params)?;
-        let prompt = session.handle.prompt(parts);
+        let prompt = session.handle.prompt_within(parts, pending.trace().clone());
         pending.is_taken_back_by(prompt.withdrawal());
         let cancellation = pending.cancellation();
         Ok(Answer::Turn(Box::pin(async move {

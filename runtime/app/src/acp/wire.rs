@@ -16,6 +16,7 @@ mod session;
 mod setup;
 mod size;
 mod tool;
+mod trace;
 mod update;
 
 pub(super) use ask::{Question, approval, question};
@@ -28,4 +29,5 @@ pub(super) use servers::take_server_entries;
 pub(super) use session::{capabilities, last_activity, modes, session_info, stop_reason};
 pub(super) use setup::{folder, setup};
 pub(super) use size::escaped_len;
+pub(super) use trace::trace;
 pub(super) use update::{Narrator, Told};

@@ -9,11 +9,13 @@ use acp_runtime_agent::gate::Permit;
 use acp_runtime_agent::model::ToolSpec;
 use acp_runtime_agent::plain;
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolError};
+use acp_runtime_agent::trace::TraceContext;
 use acp_runtime_agent::transcript::{ToolCallId, ToolContent, ToolOutcome};
 use futures::future::BoxFuture;
 use rmcp::RoleClient;
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ServerResult};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, RequestMetaObject, ServerResult};
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -94,7 +96,7 @@ impl ServerTool {
         let mut params = CallToolRequestParams::new(self.offered.called.clone());
         params.arguments = arguments.as_value().as_object().cloned();
         let request = CallToolRequest::new(params);
-        let options = PeerRequestOptions::no_options();
+        let options = PeerRequestOptions::no_options().with_meta(meta(&TraceContext::current()));
         match link.peer.send_cancellable_request(request.into(), options).await {
             Ok(handle) => Ok(Running(Some(handle))),
             Err(error) => Err(self.failed(&error, link)),
@@ -148,6 +150,12 @@ impl Tool for ServerTool {
             self.call(permit.origin().call(), arguments, cancel).await
         })
     }
+}
+
+/// What a call says of the trace that it belongs to, under the names that MCP reserves for it as ACP does.
+fn meta(trace: &TraceContext) -> RequestMetaObject {
+    let fields: Map<String, Value> = trace.fields().map(|(name, text)| (name.to_owned(), text.into())).collect();
+    fields.into()
 }
 
 fn cancelled() -> ToolError {

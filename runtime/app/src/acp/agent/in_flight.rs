@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use acp_runtime_agent::plain;
 use acp_runtime_agent::session::Withdrawal;
+use acp_runtime_agent::trace::TraceContext;
 use acp_runtime_agent::transcript::SessionId;
 use agent_client_protocol::{Error, ErrorCode, RawJsonRpcId, RequestCancellation, Responder};
 use serde::Deserialize as _;
@@ -17,6 +18,8 @@ use crate::redaction::Redaction;
 
 /// Characters of what a client wrote that the log shows.
 const SHOWN: usize = 100;
+/// Of the caller's own words about its trace.
+const BAGGAGE: usize = 512;
 
 /// The ids of all requests that are not answered yet.
 pub(in crate::acp) struct InFlight {
@@ -50,6 +53,7 @@ impl InFlight {
         responder: Responder,
         method: &str,
         session: Option<&SessionId>,
+        trace: TraceContext,
     ) -> Result<Pending, Responder> {
         let id = responder.raw_id().clone();
         let mut open = self.inner.lock();
@@ -59,7 +63,7 @@ impl InFlight {
         open.ids.insert(id.clone(), None);
         open.requests += 1;
         drop(open);
-        let log = Log { method: plain::line(method, SHOWN), session: session.cloned(), began: Instant::now() };
+        let log = Log { method: plain::line(method, SHOWN), session: session.cloned(), trace, began: Instant::now() };
         let ticket = Ticket { inner: self.inner.clone(), id: Some(id) };
         Ok(Pending { responder, log, redaction: self.redaction.clone(), ticket })
     }
@@ -106,6 +110,11 @@ impl Pending {
         self.responder.cancellation()
     }
 
+    /// The trace that the request belongs to.
+    pub(super) fn trace(&self) -> &TraceContext {
+        &self.log.trace
+    }
+
     /// What the request has begun is taken back that way when the client cancels it, also if it has done so already.
     pub(super) fn is_taken_back_by(&self, withdrawal: Withdrawal) {
         if let Some(id) = &self.ticket.id {
@@ -140,24 +149,27 @@ fn clean(mut error: Error, redaction: &Redaction) -> Error {
 struct Log {
     method: String,
     session: Option<SessionId>,
+    trace: TraceContext,
     began: Instant,
 }
 
 impl Log {
     fn line(&self, answer: &Result<Value, Error>) {
-        let Self { method, session, began } = self;
+        let Self { method, session, trace, began } = self;
         // A session that is opened has its id in the answer.
         let opened = answer.as_ref().ok().and_then(|answer| answer.get("sessionId")?.as_str());
         let session = session.as_ref().map(SessionId::as_str).or(opened).map(|id| plain::line(id, SHOWN));
         let session = session.unwrap_or_default();
         let outcome = answer.as_ref().map_or_else(|error| i32::from(error.code).to_string(), |_| "ok".to_owned());
         let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let (traceparent, tracestate) = (trace.parent(), trace.state());
+        let baggage = trace.baggage().map(|baggage| plain::line(baggage, BAGGAGE));
         // What a client has done wrong is told to the client; it is no trouble of this program.
         let is_ours = answer.as_ref().is_err_and(|error| error.code == ErrorCode::INTERNAL_ERROR);
         if is_ours {
-            tracing::warn!(target: "request", method, session, ms, outcome);
+            tracing::warn!(target: "request", method, session, ms, traceparent, tracestate, baggage, outcome);
         } else {
-            tracing::info!(target: "request", method, session, ms, outcome);
+            tracing::info!(target: "request", method, session, ms, traceparent, tracestate, baggage, outcome);
         }
     }
 }
