@@ -67,3 +67,25 @@ async fn a_request_says_which_trace_it_belongs_to() {
     assert_eq!(told, [&whole, "", &cut, ""], "{log}");
     assert!(!log.contains("forged"), "{log}");
 }
+
+/// With the log as it is without any configuration: what a client does wrong is told to the client.
+#[tokio::test]
+async fn a_clients_mistakes_are_no_warnings() {
+    let runtime = Runtime::scripted("[[reply]]\nsteps = [{ error = { kind = \"request\", message = \"no\" } }]\n");
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let text = json!([{ "type": "text", "text": "Hi" }]);
+    for (method, params, code) in [
+        ("no/such/method", json!({}), -32601),
+        ("session/new", json!({ "cwd": 5 }), -32602),
+        ("session/prompt", json!({ "sessionId": "nobody", "prompt": text }), -32002),
+        ("initialize", json!({ "protocolVersion": 1 }), -32600),
+    ] {
+        assert_eq!(editor.request(method, params).await.unwrap_err().code, code, "{method}");
+    }
+    let prompt = editor.begin_prompt(&session, "Hi");
+    assert_eq!(editor.turn(prompt).await.unwrap_err().code, -32603);
+    let ended = editor.close().await;
+    let lines: Vec<&str> = ended.stderr.lines().collect();
+    assert!(matches!(lines[..], [line] if line.contains(" WARN request: ") && line.contains("-32603")), "{lines:#?}");
+}

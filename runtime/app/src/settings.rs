@@ -7,6 +7,7 @@
 #![expect(clippy::disallowed_methods, reason = "this room owns the configuration files and the environment")]
 
 mod file;
+mod log_filter;
 mod paths;
 mod project;
 mod sections;
@@ -21,6 +22,7 @@ use acp_runtime_agent::capability::EffectPattern;
 use acp_runtime_agent::policy::Mode;
 
 pub use file::{Place, SettingsError};
+pub use log_filter::LogFilter;
 pub use paths::{HOME_VARIABLE, Paths};
 pub use project::{PROJECT_FILE, ProjectFile, ProjectSettings};
 pub use sections::{
@@ -28,7 +30,7 @@ pub use sections::{
     SecretSettings, Settings, Timeout,
 };
 pub use shell::{Containment, ShellSettings};
-pub use written::{LogFilter, Written};
+pub use written::Written;
 
 /// The variable that names a file of certificates to trust.
 const CERTIFICATES: &str = "SSL_CERT_FILE";

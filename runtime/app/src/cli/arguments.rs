@@ -15,7 +15,11 @@ Without a command it is an ACP agent on stdin and stdout.
 
 Environment:
   ACP_RUNTIME_CONFIG, ACP_RUNTIME_MODEL, ACP_RUNTIME_MODE, ACP_RUNTIME_LOG  stand in for the options
-  ACP_RUNTIME_HOME                                                          one folder for all files";
+  ACP_RUNTIME_HOME                                                          one folder for all files
+
+Rooms of the log:
+  acp agent audit cli compose host mcp models plugin process request runtime
+  secrets settings store terminal tools transport workspace";
 
 const AFTER_RUN: &str = "\
 Answers go to stdout; what is done, and errors, go to stderr.
@@ -59,7 +63,7 @@ pub(super) struct SettingsArguments {
     #[arg(long, value_name = "MODE", global = true, value_parser = modes())]
     mode: Option<Mode>,
 
-    /// What to log: `off`, `error`, `warn`, `info`, `debug`, `trace`, or `target=level,…`
+    /// What to log: `off`, `error`, `warn`, `info`, `debug` or `trace`, and others for single rooms: `warn,host=debug`
     #[arg(long, value_name = "LEVEL", global = true)]
     log_level: Option<LogFilter>,
 
@@ -336,6 +340,7 @@ mod tests {
             "--acp",
             "acp",
             "acp --log-level debug --log-file /tmp/x",
+            "acp --log-level warn,host=debug,mcp=trace",
             "--acp --mcp a.json --mcp b.json",
             "run --mcp a.json hello",
             "--acp --config c.toml --model script:x.toml --mode auto",
@@ -378,6 +383,7 @@ mod tests {
             "run --allow wirte x",
             "run --allow kv:x x",
             "--log-level loud",
+            "--log-level warn,hots=debug",
             "session",
             "plugin install",
             "plugin build --component a",

@@ -17,15 +17,10 @@ use crate::settings::{LogSettings, variable};
 /// Who has started this program, where they say so.
 const LAUNCHED_BY: &str = "ACP_RUNTIME_LAUNCHED_BY";
 
-/// Libraries that write down what is sent and received when something goes wrong, keys included: they are silent unless
-/// the filter names them.
-const TALKATIVE: [&str; 5] = ["genai", "reqwest", "hyper", "hyper_util", "h2"];
-
 /// Starts the log of the process. What `redaction` knows, also what it learns later, is masked in every line.
 pub(super) fn start(settings: &LogSettings, redaction: Redaction) -> Result<(), Failure> {
-    let level = settings.level.as_str();
-    let filter = EnvFilter::try_new(silencing(level))
-        .map_err(|error| Failure::usage(format!("`{level}` is not a log level: {error}")).hint("such as `info`"))?;
+    let filter = EnvFilter::try_new(settings.level.directives())
+        .map_err(|error| Failure::new(format!("the log cannot be started: {error}")))?;
     // A line that cannot be written is lost: telling of it on stderr would panic when it is stderr that is full.
     let log = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
     let started = match &settings.file {
@@ -78,15 +73,10 @@ impl<W: Write> Write for Line<'_, W> {
     }
 }
 
-/// The filter, behind which the talkative ones are heard only by their names.
-fn silencing(filter: &str) -> String {
-    let silent = TALKATIVE.iter().map(|target| format!("{target}=off,"));
-    silent.chain([filter.to_owned()]).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::LogFilter;
 
     #[test]
     fn a_line_is_cleaned_before_it_is_written() {
@@ -98,15 +88,11 @@ mod tests {
         assert_eq!(written, "it is ****, ****\n");
     }
 
+    /// As `tracing` understands it: what is named last holds.
     #[test]
-    fn the_talkative_are_heard_by_their_names_alone() {
-        let filter = |text: &str| EnvFilter::try_new(silencing(text)).unwrap().to_string();
-        for general in ["off", "error", "warn", "trace", "acp_runtime=debug"] {
-            let filter = filter(general);
-            let silent = TALKATIVE.iter().all(|target| filter.contains(&format!("{target}=off")));
-            assert!(silent && filter.contains(general), "{general}: {filter}");
-        }
-        let named = filter("warn,genai=debug");
+    fn a_library_that_is_named_is_heard() {
+        let named =
+            EnvFilter::try_new("warn,genai=debug".parse::<LogFilter>().unwrap().directives()).unwrap().to_string();
         assert!(named.contains("genai=debug") && !named.contains("genai=off"), "{named}");
         assert!(named.contains("hyper=off"), "{named}");
     }

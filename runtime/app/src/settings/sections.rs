@@ -13,8 +13,9 @@ use acp_runtime_agent::turn::TurnLimits;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use super::log_filter::LogFilter;
 use super::shell::ShellSettings;
-use super::written::{LogFilter, Written};
+use super::written::Written;
 use crate::mcp::ServerSettings;
 use crate::models::ProviderSettings;
 use crate::secrets::Keeping;
@@ -259,8 +260,9 @@ impl LimitSettings {
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogSettings {
-    /// `off`, `error`, `warn`, `info`, `debug` or `trace`, or `target=level` pairs between commas. Libraries that write
-    /// down what is sent to a provider, keys included, are only heard by name: `genai=debug`.
+    /// `off`, `error`, `warn`, `info`, `debug` or `trace`, and `room=level` pairs between commas for single rooms of the
+    /// program: `warn,host=debug,mcp=trace`. Libraries that write down what is sent to a provider, keys included, are only
+    /// heard by name: `genai=debug`.
     pub level: Written<LogFilter>,
     /// Where to log, instead of the standard error stream. Relative to this file.
     pub file: Option<PathBuf>,

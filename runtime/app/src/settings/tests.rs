@@ -153,7 +153,7 @@ fn a_broken_file_is_an_error_with_its_place() {
         ),
         (
             "[log]\nlevel = 'debgu'",
-            "config.toml:2:9: `level`: `debgu` is not a log level: expected `off`, `error`, `warn`, `info`, `debug`, `trace`, or `target=level` pairs between commas",
+            "config.toml:2:9: `level`: `debgu` is not a log level: expected `off`, `error`, `warn`, `info`, `debug`, `trace`, or `room=level` pairs between commas",
         ),
         (
             "[shell]\ninherit = ['OPENAI_API_KEY']",
