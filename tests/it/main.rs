@@ -40,6 +40,7 @@ mod session_replay;
 mod session_setup;
 mod shell;
 mod slow_soak;
+mod stops;
 mod unload;
 mod updates;
 mod wit;

@@ -42,11 +42,11 @@ use crate::acp;
 use crate::audit::AuditLog;
 use crate::mcp::{Mcp, McpCommand};
 use crate::models::{Models, ModelsError};
-use crate::process::{BASE_VARIABLES, Launcher, own_executable};
+use crate::process::{BASE_VARIABLES, Launcher, Stops, own_executable};
 use crate::settings::{Paths, Settings, SettingsError, variable};
 use crate::store::{Answers, Retention, SqliteStore};
 use crate::tools::{Surroundings, native_tools};
-use crate::transport::stdio;
+use crate::transport::{Transport, stdio};
 use crate::workspace::{DiskWorkspace, RootError, RootRegistry};
 
 use accounts::Accounts;
@@ -65,6 +65,8 @@ const LEAVING: Duration = Duration::from_millis(500);
 /// Everything of one process.
 pub struct Runtime {
     settings: Settings,
+    /// The program's file, for clients that start it once more.
+    program: Option<PathBuf>,
     models: Arc<Models>,
     keys: Keys,
     store: SqliteStore,
@@ -117,11 +119,12 @@ impl Runtime {
         let shelf = Shelf::new(host, bundled, settings.plugins.paths.clone(), paths.plugins());
         let audit = AuditLog::new(paths.audit());
         let keys = keys.clone();
-        let launcher = Launcher::new(own_executable(), inherited(&BASE_VARIABLES));
+        let launcher = Launcher::new(own_executable(paths.program()), inherited(&BASE_VARIABLES));
+        let program = paths.program().map(Path::to_owned).or_else(|| std::env::current_exe().ok());
         let commands = Commands::new(launcher.clone(), &settings.shell);
         let mcp = Mcp::new(launcher, settings.mcp.clone(), variable, keys.redaction().clone());
         let folders = RootRegistry::default();
-        Ok(Arc::new(Self { settings, models, keys, store, folders, audit, shelf, mcp, commands }))
+        Ok(Arc::new(Self { settings, program, models, keys, store, folders, audit, shelf, mcp, commands }))
     }
 
     /// The plugins of this process.
@@ -131,8 +134,22 @@ impl Runtime {
 
     /// Serves ACP on stdin and stdout until the client goes away or the process is asked to stop.
     pub async fn serve_acp(self: Arc<Self>) -> Result<(), SetupError> {
-        let limits = stdio::Limits { incoming: self.settings.limits.message.get(), ..stdio::Limits::default() };
-        let transport = stdio::open(limits).map_err(broken)?;
+        let transport = stdio::open(self.wire_limits()).map_err(broken)?;
+        self.serve(transport, asked_to_stop()).await
+    }
+
+    /// How much may travel to and from one client.
+    pub fn wire_limits(&self) -> stdio::Limits {
+        stdio::Limits { incoming: self.settings.limits.message.get(), ..stdio::Limits::default() }
+    }
+
+    /// Serves ACP over any transport, such as one that [`stdio::over`] makes of two streams, until the client goes away or
+    /// `shutdown` is done.
+    pub async fn serve(
+        self: Arc<Self>,
+        transport: Transport,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), SetupError> {
         let accounts = Arc::new(Accounts::new(self.models.clone(), self.keys.secrets().clone()));
         let redaction = self.keys.redaction().clone();
         let backing = acp::Backing { factory: self.clone(), accounts, redaction };
@@ -140,7 +157,7 @@ impl Runtime {
             name: "acp-runtime".to_owned(),
             title: "ACP Runtime".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            program: std::env::current_exe().ok(),
+            program: self.program.clone(),
             patience: acp::Patience { person: self.settings.permission.timeout.duration(), client: CLIENT_PATIENCE },
             echo: self.settings.prompt.echo,
             unload_after: self.settings.session.unload_after.duration(),
@@ -151,7 +168,7 @@ impl Runtime {
             background.shelf.warm().await;
             forget_old_sessions(background).await;
         });
-        acp::serve(transport, backing, options, asked_to_stop()).await.map_err(broken)
+        acp::serve(transport, backing, options, shutdown).await.map_err(broken)
     }
 
     /// The last thing before the end of the process: what was to be kept is.
@@ -434,26 +451,16 @@ fn broken(error: impl std::fmt::Display) -> SetupError {
     SetupError::Connection(error.to_string())
 }
 
-/// Done when the process is asked to stop: SIGTERM, or Ctrl-C.
+/// Done when the process is asked to stop.
 async fn asked_to_stop() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        match signal(SignalKind::terminate()) {
-            Ok(mut terminate) => {
-                tokio::select! {
-                    _ = terminate.recv() => {}
-                    _ = tokio::signal::ctrl_c() => {}
-                }
-            }
-            Err(error) => {
-                tracing::warn!("SIGTERM cannot be heard: {error}");
-                std::future::pending::<()>().await;
-            }
+    match Stops::listen() {
+        Ok(mut stops) => {
+            let stop = stops.next().await;
+            tracing::info!("stopped by {}", stop.name());
         }
-    }
-    #[cfg(not(unix))]
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+        Err(error) => {
+            tracing::warn!("nothing that asks this process to stop can be heard: {error}");
+            std::future::pending::<()>().await;
+        }
     }
 }

@@ -6,7 +6,8 @@
 //! are started by one long-lived thread, through our own binary in the roles of [`Role`]: the kernel's death signal
 //! follows the thread that started a child and reaches the child alone, so a guardian looks after the rest of its group.
 //!
-//! Systems without process groups start programs directly and end the program alone. Knows nothing about what the
+//! Systems without process groups start programs directly and end the program alone. What asks this process itself to end
+//! is heard here as well. Knows nothing about what the
 //! programs are for. Tested over the real binary in `tests/it/process.rs`.
 
 mod capture;
@@ -17,6 +18,7 @@ mod launcher;
 mod program;
 mod role;
 mod running;
+mod stops;
 
 pub use capture::Capture;
 pub use containment::unsupported as cannot_contain;
@@ -24,3 +26,4 @@ pub use launcher::{Launcher, own_executable};
 pub use program::{BASE_VARIABLES, Input, Outputs, Program, StartError};
 pub use role::Role;
 pub use running::{Output, Running};
+pub use stops::{Stop, Stops};

@@ -27,7 +27,8 @@ Answers go to stdout; what is done, and errors, go to stderr.
 Exit code:
   0  the turn has ended well
   1  it has not, or the slash command or the `/call` failed
-  2  the arguments or the configuration make no sense";
+  2  the arguments or the configuration make no sense
+  130, 143, 129  it was stopped by Ctrl-C, SIGTERM, SIGHUP";
 
 /// An ACP agent whose tools, commands and panels are sandboxed WASM components
 #[derive(Debug, Parser)]

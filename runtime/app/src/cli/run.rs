@@ -6,17 +6,21 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
-use acp_runtime_agent::session::{SessionFactory, SessionRequest};
+use acp_runtime_agent::session::{SessionFactory, SessionHandle, SessionRequest};
 use acp_runtime_agent::store::SessionSetup;
 use acp_runtime_agent::transcript::{Part, StopReason};
 
 use super::arguments::RunArguments;
 use super::failure::{FAILED, Failure};
 use super::headless::Headless;
+use crate::process::{Stop, Stops};
 
 /// Bytes of a prompt from stdin.
 const MOST: u64 = 16 << 20;
+/// How long what runs may take to end when the process is asked to stop; it is gone within 2 s.
+const FAREWELL: Duration = Duration::from_millis(900);
 
 pub(super) async fn command(factory: Arc<dyn SessionFactory>, arguments: RunArguments) -> Result<ExitCode, Failure> {
     let cwd = absolute(arguments.cwd.unwrap_or_else(|| PathBuf::from(".")))?;
@@ -25,20 +29,21 @@ pub(super) async fn command(factory: Arc<dyn SessionFactory>, arguments: RunArgu
     let screen = headless.screen().clone();
     let setup = SessionSetup { cwd, additional: Vec::new(), system_prompt: None };
     let request = SessionRequest { setup, servers: Vec::new(), face: headless };
-    let session = factory.create(request).await?;
+    let mut stops = Stops::listen().map_err(|error| Failure::new(format!("no signals can be heard: {error}")))?;
+    let session = tokio::select! {
+        session = factory.create(request) => session?,
+        stop = stops.next() => return Err(stopped_by(stop)),
+    };
 
-    let answer = session.prompt(vec![Part::Text { text }]);
-    tokio::pin!(answer);
-    let mut interrupted = false;
+    let mut answer = session.prompt(vec![Part::Text { text }]);
     let outcome = loop {
         tokio::select! {
             outcome = &mut answer => break outcome,
-            Ok(()) = tokio::signal::ctrl_c() => {
-                if interrupted {
-                    return Err(stopped("it was interrupted"));
-                }
-                interrupted = true;
-                session.cancel();
+            stop = stops.next() => {
+                end(&session, &mut stops).await;
+                // What it can still show is shown, to whoever is there.
+                let _ = screen.finish();
+                return Err(stopped_by(stop));
             }
             () = screen.closed() => session.cancel(),
         }
@@ -60,6 +65,20 @@ pub(super) async fn command(factory: Arc<dyn SessionFactory>, arguments: RunArgu
 
 fn stopped(why: &str) -> Failure {
     Failure::Told { exit: FAILED, message: format!("the turn has not ended well: {why}"), hint: None }
+}
+
+fn stopped_by(stop: Stop) -> Failure {
+    let message = format!("the turn has not ended well: it was stopped by {}", stop.name());
+    Failure::Told { exit: stop.exit_code(), message, hint: None }
+}
+
+/// Cancels what runs and keeps it. Whoever asks once more does not want to wait for that.
+async fn end(session: &SessionHandle, stops: &mut Stops) {
+    tokio::select! {
+        () = session.close() => {}
+        () = tokio::time::sleep(FAREWELL) => tracing::warn!("not everything that ran could be ended in time"),
+        _ = stops.next() => {}
+    }
 }
 
 fn prompt(argument: String) -> Result<String, Failure> {

@@ -1,6 +1,7 @@
 //! Where the keys of the models are: with programs, in the environment, among the kept secrets.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,8 @@ const LIFETIME: Duration = Duration::from_mins(5);
 #[derive(Clone)]
 pub struct Keys {
     secrets: SecretStore,
+    /// What programs that print keys are started through; none for the running one.
+    program: Option<PathBuf>,
     redaction: Redaction,
 }
 
@@ -29,7 +32,7 @@ impl Keys {
     /// Those of these settings. Reads nothing yet. Whatever is found later is kept out of what `redaction` cleans.
     pub fn new(settings: &Settings, paths: &Paths, redaction: Redaction) -> Self {
         let secrets = SecretStore::new(paths.secrets(), settings.secrets.store, redaction.clone());
-        Self { secrets, redaction }
+        Self { secrets, program: paths.program().map(Path::to_owned), redaction }
     }
 
     /// What the person has let us keep.
@@ -44,7 +47,7 @@ impl Keys {
 
     /// The models of the settings, with these keys. Starts and asks nothing yet.
     pub fn models(&self, settings: &Settings) -> Result<Models, ModelsError> {
-        let programs = KeyPrograms::new(Launcher::new(own_executable(), environment()), home());
+        let programs = KeyPrograms::new(Launcher::new(own_executable(self.program.as_deref()), environment()), home());
         let source = Source { programs, secrets: self.secrets.clone(), printed: Mutex::default() };
         Models::new(settings.model.as_deref(), settings.providers.clone(), Arc::new(source), &self.redaction)
     }

@@ -107,9 +107,12 @@ impl Drop for Registration {
     }
 }
 
-/// The binary that plays the roles: this one, even when its file was replaced meanwhile. Where its file cannot be
-/// found, no program can be started, and each attempt says so.
-pub fn own_executable() -> PathBuf {
+/// The binary that plays the roles: `program`, or else this one, even when its file was replaced meanwhile. Where its
+/// file cannot be found, no program can be started, and each attempt says so.
+pub fn own_executable(program: Option<&Path>) -> PathBuf {
+    if let Some(program) = program {
+        return program.to_owned();
+    }
     let running = PathBuf::from("/proc/self/exe");
     if cfg!(target_os = "linux") && running.exists() {
         return running;

@@ -17,6 +17,7 @@ pub struct Paths {
     state: PathBuf,
     cache: PathBuf,
     bundled: Option<PathBuf>,
+    program: Option<PathBuf>,
 }
 
 impl Paths {
@@ -41,6 +42,7 @@ impl Paths {
             state: home.clone(),
             cache: home,
             bundled: None,
+            program: None,
         })
     }
 
@@ -52,7 +54,20 @@ impl Paths {
             state: folders.state_dir().unwrap_or(folders.data_local_dir()).to_owned(),
             cache: folders.cache_dir().to_owned(),
             bundled: None,
+            program: None,
         })
+    }
+
+    /// The same for a program that is not the running one: it has its own bundled plugins, and is what other programs are
+    /// started through.
+    #[must_use]
+    pub fn of_program(self, executable: &Path) -> Self {
+        Self { bundled: beside(executable), program: Some(executable.to_owned()), ..self }
+    }
+
+    /// The program's file; none where it is the running one.
+    pub fn program(&self) -> Option<&Path> {
+        self.program.as_deref()
     }
 
     /// The user's settings.
