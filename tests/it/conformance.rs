@@ -1,11 +1,95 @@
 //! What the protocol's public test kit asks of an agent, by its areas: INIT, SESSION, PROMPT, MODES, AUTH, CLIENTCAP,
-//! EXT, framing, shutdown. Where an id of the kit is known, a test has it in its name.
+//! EXT, framing, shutdown. Where an id of the kit is known, a case has it in its name.
 //!
-//! Each test has a process of its own, as in the kit, and needs no model. The double validates every line by the schema.
+//! Each case has an agent of its own, as in the kit, and needs no model: once the binary in a process of its own, and once
+//! the library in this one, over pipes. The double validates every line by the schema.
 
-use acp_runtime_tests::{EditorDouble, EditorOptions, Runtime};
+use std::future::pending;
+use std::path::Path;
+
+use acp_runtime::compose::{self, Keys};
+use acp_runtime::redaction::Redaction;
+use acp_runtime::settings::{Overrides, Paths, Settings};
+use acp_runtime::transport::stdio;
+use acp_runtime_tests::runtime::binary;
+use acp_runtime_tests::{EditorDouble, EditorOptions, Runtime, Served};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+
+/// Each case, with each agent.
+macro_rules! cases {
+    ($($case:ident,)*) => {
+        mod binary {
+            $(#[tokio::test]
+            async fn $case() {
+                super::$case(super::Agent::Binary).await;
+            })*
+        }
+
+        mod in_process {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                super::$case(super::Agent::Library).await;
+            })*
+        }
+    };
+}
+
+cases! {
+    init_comes_first_and_once,
+    acp_init_003_an_unknown_version_is_not_echoed,
+    session_life,
+    session_new_checks_its_parameters,
+    prompt_takes_what_was_announced_and_refuses_the_rest,
+    prompt_can_be_cancelled,
+    modes_and_options_are_kept_in_step,
+    auth_has_a_method_that_works,
+    acp_clientcap_001_to_003_nothing_is_called_that_was_not_offered,
+    acp_ext_001_an_unknown_extension_request_is_answered,
+    framing_is_a_message_a_line,
+    shutdown_is_prompt_and_clean,
+}
+
+/// What is tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Agent {
+    Binary,
+    Library,
+}
+
+impl Agent {
+    /// An editor on a fresh agent, to which nothing has been said yet.
+    fn spawn(self, runtime: &Runtime) -> EditorDouble {
+        match self {
+            Self::Binary => runtime.spawn(EditorOptions::default()),
+            Self::Library => runtime.spawn_over(served(&runtime.home()), EditorOptions::default()),
+        }
+    }
+
+    /// An editor on a fresh agent, initialized.
+    async fn editor(self, runtime: &Runtime) -> EditorDouble {
+        let editor = self.spawn(runtime);
+        editor.initialize().await;
+        editor
+    }
+}
+
+/// The library with the files of that home, over pipes.
+fn served(home: &Path) -> Served {
+    let paths = Paths::under(home).expect("an absolute path").of_program(&binary());
+    let settings = Settings::load(&paths, Overrides::default()).expect("a configuration");
+    let keys = Keys::new(&settings, &paths, Redaction::default());
+    let runtime = compose::Runtime::new(settings, &paths, &keys).expect("a runtime");
+    let (theirs, input) = std::io::pipe().expect("a pipe");
+    let (output, ours) = std::io::pipe().expect("a pipe");
+    let transport = stdio::over(theirs, ours, runtime.wire_limits()).expect("threads");
+    let ended = tokio::spawn(async move {
+        let served = runtime.clone().serve(transport, pending()).await;
+        runtime.leave().await;
+        served.is_ok()
+    });
+    Served { input, output, ended }
+}
 
 const HELLO: &str = "quiet = true\nrepeat = true\n[[reply]]\nsteps = [{ text = \"Hello.\" }]\n";
 
@@ -13,10 +97,9 @@ async fn code(editor: &EditorDouble, method: &str, params: Value) -> i64 {
     editor.request(method, params).await.expect_err(method).code
 }
 
-#[tokio::test]
-async fn init_comes_first_and_once() {
+async fn init_comes_first_and_once(agent: Agent) {
     let runtime = Runtime::new();
-    let editor = runtime.spawn(EditorOptions::default());
+    let editor = agent.spawn(&runtime);
     let early = json!({ "cwd": runtime.project(), "mcpServers": [] });
     editor.send_raw(
         format!("{}\n", json!({ "jsonrpc": "2.0", "id": 77, "method": "session/new", "params": early })).as_bytes(),
@@ -29,19 +112,17 @@ async fn init_comes_first_and_once() {
     editor.close().await;
 }
 
-#[tokio::test]
-async fn acp_init_003_an_unknown_version_is_not_echoed() {
-    let editor = Runtime::new().spawn(EditorOptions::default());
+async fn acp_init_003_an_unknown_version_is_not_echoed(agent: Agent) {
+    let editor = agent.spawn(&Runtime::new());
     let hello = editor.call("initialize", json!({ "protocolVersion": 65535 })).await;
     assert_eq!(hello["protocolVersion"], 1);
     editor.close().await;
 }
 
 /// Whatever was announced works, and what was not is refused.
-#[tokio::test]
-async fn session_life() {
+async fn session_life(agent: Agent) {
     let runtime = Runtime::scripted(HELLO);
-    let editor = runtime.spawn(EditorOptions::default());
+    let editor = agent.spawn(&runtime);
     let can = editor.initialize().await["agentCapabilities"].clone();
     let session = editor.new_session().await;
     assert_ne!(session, editor.new_session().await, "ids are unique");
@@ -68,9 +149,8 @@ async fn session_life() {
     editor.close().await;
 }
 
-#[tokio::test]
-async fn session_new_checks_its_parameters() {
-    let editor = Runtime::new().editor().await;
+async fn session_new_checks_its_parameters(agent: Agent) {
+    let editor = agent.editor(&Runtime::new()).await;
     for params in [
         json!({ "mcpServers": [] }),
         json!({ "cwd": "relative", "mcpServers": [] }),
@@ -83,10 +163,9 @@ async fn session_new_checks_its_parameters() {
     editor.close().await;
 }
 
-#[tokio::test]
-async fn prompt_takes_what_was_announced_and_refuses_the_rest() {
+async fn prompt_takes_what_was_announced_and_refuses_the_rest(agent: Agent) {
     let runtime = Runtime::scripted(HELLO);
-    let editor = runtime.spawn(EditorOptions::default());
+    let editor = agent.spawn(&runtime);
     let can = editor.initialize().await["agentCapabilities"]["promptCapabilities"].clone();
     let session = editor.new_session().await;
     for (block, announced) in [
@@ -115,10 +194,9 @@ async fn prompt_takes_what_was_announced_and_refuses_the_rest() {
     editor.close().await;
 }
 
-#[tokio::test]
-async fn prompt_can_be_cancelled() {
+async fn prompt_can_be_cancelled(agent: Agent) {
     let scenario = "quiet = true\n[[reply]]\nsteps = [{ text = \"Wait\" }, { delay_ms = 600000 }]\n";
-    let editor = Runtime::scripted(scenario).editor().await;
+    let editor = agent.editor(&Runtime::scripted(scenario)).await;
     let session = editor.new_session().await;
     let prompt = editor.begin_prompt(&session, "Go");
     editor.until_update(&session, "the first chunk", |update| update["content"]["text"] == "Wait").await;
@@ -127,10 +205,9 @@ async fn prompt_can_be_cancelled() {
     editor.close().await;
 }
 
-#[tokio::test]
-async fn modes_and_options_are_kept_in_step() {
+async fn modes_and_options_are_kept_in_step(agent: Agent) {
     let runtime = Runtime::scripted(HELLO);
-    let editor = runtime.editor().await;
+    let editor = agent.editor(&runtime).await;
     let answer = editor.call("session/new", json!({ "cwd": runtime.project(), "mcpServers": [] })).await;
     let session = answer["sessionId"].clone();
     for mode in answer["modes"]["availableModes"].as_array().unwrap() {
@@ -149,10 +226,9 @@ async fn modes_and_options_are_kept_in_step() {
     editor.close().await;
 }
 
-#[tokio::test]
-async fn auth_has_a_method_that_works() {
+async fn auth_has_a_method_that_works(agent: Agent) {
     let runtime = Runtime::new();
-    let editor = runtime.spawn(EditorOptions::default());
+    let editor = agent.spawn(&runtime);
     let methods = editor.initialize().await["authMethods"].as_array().unwrap().clone();
     assert!(!methods.is_empty());
     assert!(methods.iter().all(|method| method["type"] != "terminal"), "a terminal was not offered");
@@ -163,8 +239,7 @@ async fn auth_has_a_method_that_works() {
 }
 
 /// The ledger refuses a call that was not offered: here everything is used that could lead to one.
-#[tokio::test]
-async fn acp_clientcap_001_to_003_nothing_is_called_that_was_not_offered() {
+async fn acp_clientcap_001_to_003_nothing_is_called_that_was_not_offered(agent: Agent) {
     let scenario = r#"
         quiet = true
         [[reply]]
@@ -177,7 +252,7 @@ async fn acp_clientcap_001_to_003_nothing_is_called_that_was_not_offered() {
         [[reply]]
         steps = [{ text = "Done." }]
     "#;
-    let editor = Runtime::scripted(scenario).file("a.txt", "a\n").editor().await;
+    let editor = agent.editor(&Runtime::scripted(scenario).file("a.txt", "a\n")).await;
     let session = editor.new_session().await;
     let turn = editor.prompt(&session, "Go").await;
     assert_eq!((turn.stop.as_str(), turn.calls().len()), ("end_turn", 4));
@@ -185,18 +260,16 @@ async fn acp_clientcap_001_to_003_nothing_is_called_that_was_not_offered() {
     editor.close().await;
 }
 
-#[tokio::test]
-async fn acp_ext_001_an_unknown_extension_request_is_answered() {
-    let editor = Runtime::new().editor().await;
+async fn acp_ext_001_an_unknown_extension_request_is_answered(agent: Agent) {
+    let editor = agent.editor(&Runtime::new()).await;
     assert_eq!(code(&editor, "_unknown/method", json!({})).await, -32601);
     editor.notify("_unknown/notification", json!({}));
     editor.new_session().await;
     editor.close().await;
 }
 
-#[tokio::test]
-async fn framing_is_a_message_a_line() {
-    let editor = Runtime::new().editor().await;
+async fn framing_is_a_message_a_line(agent: Agent) {
+    let editor = agent.editor(&Runtime::new()).await;
     editor.send_raw(b"{\"jsonrpc\":\"2.0\",\n");
     assert_eq!(editor.unreadable().await.code, -32700);
     editor.send_raw(b"[]\n");
@@ -207,12 +280,14 @@ async fn framing_is_a_message_a_line() {
     editor.close().await;
 }
 
-#[tokio::test]
-async fn shutdown_is_prompt_and_clean() {
+async fn shutdown_is_prompt_and_clean(agent: Agent) {
     let scenario = "quiet = true\n[[reply]]\nsteps = [{ text = \"Wait\" }, { delay_ms = 600000 }]\n";
-    for signal in [None, Some(Signal::TERM), Some(Signal::INT)] {
+    // Signals are of a process.
+    let signals =
+        [Some(Signal::TERM), Some(Signal::INT), Some(Signal::HUP)].into_iter().filter(|_| agent == Agent::Binary);
+    for signal in signals.chain([None]) {
         let runtime = Runtime::scripted(scenario);
-        let editor = runtime.editor().await;
+        let editor = agent.editor(&runtime).await;
         let session = editor.new_session().await;
         let _running = editor.begin_prompt(&session, "Go");
         editor.until_update(&session, "the first chunk", |update| update["content"]["text"] == "Wait").await;

@@ -1,28 +1,31 @@
-//! An editor on the other end of the binary's pipes.
+//! An editor on the other end of the binary's pipes, or of those of a server in this process.
 //!
 //! It speaks ACP by raw lines, so that a test can also say what no library would. Every line that comes back is judged
 //! by the [`Ledger`]; the first violation fails the next step of the test, or its end.
 
+mod agent;
 mod desk;
 mod requests;
 mod terminals;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::process::ChildStderr;
 use tokio::sync::{mpsc, watch};
 
 use crate::ledger::{Ledger, Message, RpcError};
 use crate::runtime::resident_bytes;
 use crate::turn::Turn;
+pub use agent::Served;
+use agent::{Agent, Ends};
 use desk::Desk;
 pub use desk::{Answer, EditorOptions, Filled, Manner, Permission};
 use terminals::Late;
@@ -30,10 +33,9 @@ use terminals::Late;
 /// How long any one thing may take before the test gives up.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A client on one process of an agent.
+/// A client on one agent.
 pub struct EditorDouble {
-    process: Mutex<Child>,
-    pid: Pid,
+    agent: Agent,
     project: PathBuf,
     shared: Arc<Shared>,
     input: Mutex<Option<mpsc::UnboundedSender<Vec<u8>>>>,
@@ -99,11 +101,16 @@ impl EditorDouble {
         place: Arc<TempDir>,
         options: EditorOptions,
     ) -> Self {
-        let mut command = tokio::process::Command::from(command);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.process_group(0).kill_on_drop(true);
-        let mut process = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
-        let pid = process.id().and_then(|id| Pid::from_raw(id.cast_signed())).expect("a started process has an id");
+        Self::on(Agent::start(command), project, place, options)
+    }
+
+    /// Speaks to a server for `project` in this process. Nothing is said yet.
+    pub fn over(served: Served, project: PathBuf, place: Arc<TempDir>, options: EditorOptions) -> Self {
+        Self::on(Agent::here(served), project, place, options)
+    }
+
+    fn on((agent, ends): (Agent, Ends), project: PathBuf, place: Arc<TempDir>, options: EditorOptions) -> Self {
+        let Ends { input: theirs, output, errors } = ends;
         let desk = Desk { buffers: options.buffers.clone(), ..Desk::default() };
         let mut heard = Heard { desk, ..Heard::default() };
         if options.echo {
@@ -114,22 +121,12 @@ impl EditorDouble {
         let late = late(input.downgrade());
         let shared = Arc::new(Shared { options, late, heard, changed: watch::Sender::new(()) });
         let (reading, may_read) = watch::channel(true);
-        tokio::spawn(write(process.stdin.take().expect("stdin is a pipe"), lines));
-        tokio::spawn(shared.clone().listen(
-            process.stdout.take().expect("stdout is a pipe"),
-            may_read,
-            input.clone().downgrade(),
-        ));
-        tokio::spawn(shared.clone().overhear(process.stderr.take().expect("stderr is a pipe")));
-        Self {
-            process: Mutex::new(process),
-            pid,
-            project,
-            shared,
-            input: Mutex::new(Some(input)),
-            reading,
-            _place: place,
+        tokio::spawn(write(theirs, lines));
+        tokio::spawn(shared.clone().listen(output, may_read, input.clone().downgrade()));
+        if let Some(errors) = errors {
+            tokio::spawn(shared.clone().overhear(errors));
         }
+        Self { agent, project, shared, input: Mutex::new(Some(input)), reading, _place: place }
     }
 
     /// Says hello with the options' capabilities; answers the agent's.
@@ -326,12 +323,12 @@ impl EditorDouble {
 
     /// The memory that the process holds now, in bytes.
     pub fn resident_bytes(&self) -> u64 {
-        resident_bytes(self.pid)
+        resident_bytes(self.process())
     }
 
     /// The id of the process.
     pub fn process(&self) -> Pid {
-        self.pid
+        self.agent.process()
     }
 
     /// Stops or goes on reading what the agent writes.
@@ -347,7 +344,7 @@ impl EditorDouble {
     /// Sends a signal to the process.
     pub fn signal(&self, signal: Signal) {
         self.shared.lock().killed |= signal == Signal::KILL;
-        rustix::process::kill_process(self.pid, signal).expect("the process can be signalled");
+        rustix::process::kill_process(self.process(), signal).expect("the process can be signalled");
     }
 
     /// Kills the process as it stands; what it had written until then was heard.
@@ -378,15 +375,7 @@ impl EditorDouble {
 
     /// Waits for the process's end and leaves unread what it said.
     pub async fn wait_unread(&self) -> ExitStatus {
-        let end = async {
-            loop {
-                if let Some(status) = lock(&self.process).try_wait().expect("a child can be waited for") {
-                    return status;
-                }
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, end)
+        tokio::time::timeout(PATIENCE, self.agent.wait())
             .await
             .unwrap_or_else(|_| panic!("the agent does not end: {}", self.stderr()))
     }
@@ -429,8 +418,6 @@ impl EditorDouble {
 
 impl Drop for EditorDouble {
     fn drop(&mut self) {
-        // It may be gone already, which is as good.
-        let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
         let heard = self.shared.lock();
         if !std::thread::panicking() {
             assert!(heard.ledger.violations().is_empty(), "the agent broke rules: {:#?}", heard.ledger.violations());
@@ -445,7 +432,7 @@ impl Shared {
 
     async fn listen(
         self: Arc<Self>,
-        output: ChildStdout,
+        output: Box<dyn AsyncRead + Send + Unpin>,
         mut may_read: watch::Receiver<bool>,
         input: mpsc::WeakUnboundedSender<Vec<u8>>,
     ) {
@@ -528,14 +515,14 @@ fn framed(message: &Value, headers: bool) -> Vec<u8> {
 }
 
 /// Reads a line without its end; whether there was any, and whether it was whole.
-async fn text(output: &mut BufReader<ChildStdout>, line: &mut Vec<u8>) -> (bool, bool) {
+async fn text(output: &mut BufReader<impl AsyncRead + Unpin>, line: &mut Vec<u8>) -> (bool, bool) {
     let more = output.read_until(b'\n', line).await.is_ok_and(|read| read > 0);
     let whole = line.pop_if(|last| *last == b'\n').is_some();
     (more, whole)
 }
 
 /// Reads a body behind its header; whether there was any, and whether it was whole.
-async fn body(output: &mut BufReader<ChildStdout>, bytes: &mut Vec<u8>) -> (bool, bool) {
+async fn body(output: &mut BufReader<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) -> (bool, bool) {
     let mut header = String::new();
     if !output.read_line(&mut header).await.is_ok_and(|read| read > 0) {
         return (false, false);
@@ -549,7 +536,7 @@ async fn body(output: &mut BufReader<ChildStdout>, bytes: &mut Vec<u8>) -> (bool
     (true, whole)
 }
 
-async fn write(mut input: ChildStdin, mut lines: mpsc::UnboundedReceiver<Vec<u8>>) {
+async fn write(mut input: Box<dyn AsyncWrite + Send + Unpin>, mut lines: mpsc::UnboundedReceiver<Vec<u8>>) {
     while let Some(line) = lines.recv().await {
         if input.write_all(&line).await.is_err() {
             return;

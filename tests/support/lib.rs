@@ -19,7 +19,7 @@ pub mod runtime;
 pub mod schema;
 pub mod turn;
 
-pub use editor::{Answer, EditorDouble, EditorOptions, Filled, Manner, Permission};
+pub use editor::{Answer, EditorDouble, EditorOptions, Filled, Manner, Permission, Served};
 pub use ledger::{Ledger, Message, RpcError};
 pub use model_double::ModelDouble;
 pub use runtime::{Finished, Runtime};

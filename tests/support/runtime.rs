@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::editor::{EditorDouble, EditorOptions};
+use crate::editor::{EditorDouble, EditorOptions, Served};
 
 /// How long a command may take before the test gives up.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -149,6 +149,11 @@ impl Runtime {
         self.furnish(&mut command);
         command.args(["-c", &format!("{preparation}; exec \"$0\" \"$@\"")]).arg(binary()).args(&self.arguments);
         EditorDouble::spawn(command, self.project(), self.place.clone(), options)
+    }
+
+    /// An editor on a server in this process, to which nothing has been said yet.
+    pub fn spawn_over(&self, served: Served, options: EditorOptions) -> EditorDouble {
+        EditorDouble::over(served, self.project(), self.place.clone(), options)
     }
 
     /// Waits until no process of this runtime is left, nor one in its folders, and fails if one stays.
