@@ -10,9 +10,14 @@ use std::time::Duration;
 use acp_runtime_agent::session::SessionRequest;
 use acp_runtime_agent::transcript::SessionId;
 use agent_client_protocol::{Client, ConnectionTo};
+use futures::future::join_all;
 
 use super::State;
 use crate::acp::live::{Door, LiveSession, Unloaded, Work};
+
+/// So many sessions are unloaded together. One after the other, a thousand that became idle at once would wait for a
+/// thousand writes to the disk; all together, they would keep the store from the sessions that are used.
+const AT_ONCE: usize = 32;
 
 impl State {
     /// Does `work` as soon as the session that it is about is open.
@@ -33,8 +38,13 @@ impl State {
         let pause = (after / 4).clamp(Duration::from_millis(10), Duration::from_secs(60));
         loop {
             tokio::time::sleep(pause).await;
-            for (door, session) in self.sessions.take_unused(after) {
-                self.clone().unload(door, session, connection.clone()).await;
+            loop {
+                let unused = self.sessions.take_unused(after, AT_ONCE);
+                if unused.is_empty() {
+                    break;
+                }
+                let unload = |(door, session)| self.clone().unload(door, session, connection.clone());
+                join_all(unused.into_iter().map(unload)).await;
             }
         }
     }
@@ -44,6 +54,8 @@ impl State {
             Ok(claim) => claim,
             Err(error) => {
                 tracing::warn!(session = %door.session(), "a session is not unloaded: {error}");
+                // It is not tried again at once.
+                session.touch();
                 return self.sessions.insert(session);
             }
         };

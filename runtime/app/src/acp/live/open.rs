@@ -76,11 +76,11 @@ impl LiveSessions {
         (self.door(&mut known, id), known.open.remove(id))
     }
 
-    /// Begins to unload the sessions that nobody uses and nobody has used for so long.
-    pub(in crate::acp) fn take_unused(&self, since: Duration) -> Vec<(Arc<Door>, Arc<LiveSession>)> {
+    /// Begins to unload sessions that nobody uses and nobody has used for so long, at most so many.
+    pub(in crate::acp) fn take_unused(&self, since: Duration, most: usize) -> Vec<(Arc<Door>, Arc<LiveSession>)> {
         let mut known = self.lock();
         let unused = known.open.extract_if(|_, session| Arc::strong_count(session) == 1 && session.unused() >= since);
-        let unused: Vec<_> = unused.collect();
+        let unused: Vec<_> = unused.take(most).collect();
         unused.into_iter().map(|(id, session)| (self.door(&mut known, &id), session)).collect()
     }
 
