@@ -35,6 +35,10 @@ use crate::settings::{Paths, Settings};
 /// How long files that are being written may hold the exit up. Plugins that are being compiled do not.
 const FAREWELL: Duration = Duration::from_millis(50);
 
+/// How many threads work on files and whatever else blocks. What they do is short; more of them would only wait for the
+/// same disk, and each holds memory of its own.
+const BLOCKING_THREADS: usize = 16;
+
 /// The program.
 pub fn main() -> ExitCode {
     if let Some(role) = Role::of(std::env::args_os()) {
@@ -98,7 +102,10 @@ fn with_runtime(command: Command, settings: Settings, paths: &Paths, keys: &Keys
 
 /// Runs a future to its end on threads of their own.
 fn wait<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
-    let threads = tokio::runtime::Runtime::new()
+    let threads = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .build()
         .map_err(|error| Failure::new(format!("no threads to work with: {error}")).hint("see `ulimit -u`"))?;
     let outcome = threads.block_on(future);
     threads.shutdown_timeout(FAREWELL);
