@@ -164,6 +164,7 @@ async fn nothing_leads_out_of_the_root() {
     disk.link("up", "..");
     disk.link("environ", "/proc/self/environ");
     disk.link("process", "/proc/self");
+    disk.link("machine", "/proc/self/root");
     disk.link("new_out", "../outside/new");
     let cwd = disk.project("").display().to_string();
     for path in [
@@ -176,7 +177,7 @@ async fn nothing_leads_out_of_the_root() {
         "environ",
         "process/environ",
         "process/cwd/Cargo.toml",
-        "process/root/etc/passwd",
+        "machine/etc/passwd",
         "new_out",
         "folder_out/new",
     ] {
@@ -522,7 +523,10 @@ fn a_folder_is_held_once_whatever_it_is_called() {
 #[tokio::test]
 async fn what_the_kernel_makes_up_is_no_project_s() {
     let registry = RootRegistry::default();
-    for root in ["/proc", "/proc/self", "/proc/self/root/proc", "/sys", "/dev"] {
+    let folder = tempfile::tempdir().unwrap();
+    symlink("/proc/self/root", folder.path().join("machine")).unwrap();
+    let linked = folder.path().join("machine/proc").display().to_string();
+    for root in ["/proc", "/proc/self", &linked, "/sys", "/dev"] {
         // Not every machine has them all.
         if Path::new(root).is_dir() {
             assert_eq!(registry.open(Path::new(root)).unwrap_err(), RootError::MadeUp(root.to_owned()));
