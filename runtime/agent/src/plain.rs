@@ -25,6 +25,15 @@ pub fn exact(text: &str) -> String {
     exact
 }
 
+/// A name on one line, whatever it is made of: what could end the line or deceive a reader is written out, as in `a\nb`.
+pub fn name(name: &str) -> String {
+    let mut line = String::with_capacity(name.len());
+    for c in name.chars() {
+        if is_plain(c) { line.push(c) } else { line.extend(c.escape_default()) }
+    }
+    line
+}
+
 /// What a program wrote to a terminal, as text: without codes that colour it and move the cursor, and of a line that was
 /// written over only the last state.
 pub fn screen(output: &str) -> String {
@@ -114,6 +123,7 @@ mod tests {
         assert_eq!(cut("äöü", 3), "ä");
         assert_eq!(cut("abc", 9), "abc");
         assert_eq!(exact("rm \u{202e}x\u{7}\n\tä"), "rm \\u{202e}x\\u{7}\n\tä");
+        assert_eq!(name("a\n\tb\r\u{2028}\u{202e}\u{7} ä"), "a\\n\\tb\\r\\u{2028}\\u{202e}\\u{7} ä");
     }
 
     #[test]

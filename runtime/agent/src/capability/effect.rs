@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{PathScope, PluginId, SecretName, ServerName, ToolName, WorkspacePath};
+use crate::plain;
 
 /// One effect. Closed: a new kind of effect must be judged everywhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,11 +101,12 @@ impl Effect {
         }
     }
 
-    /// What exactly: a path, a command line, a URL; empty where the class says all.
+    /// What exactly: a path, a command line, a URL; empty where the class says all. As it is: people are shown what
+    /// [`plain::name`] makes of it.
     pub fn key(&self) -> String {
         match self {
-            Self::Read(scope) | Self::Write(scope) | Self::Delete(scope) => scope.glob.to_string(),
-            Self::Move { from, to } => format!("{from} -> {to}"),
+            Self::Read(scope) | Self::Write(scope) | Self::Delete(scope) => or_dot(scope.glob.as_str()).to_owned(),
+            Self::Move { from, to } => format!("{} -> {}", or_dot(from.as_str()), or_dot(to.as_str())),
             Self::Run(line) => line.to_string(),
             Self::Fetch(request) => request.to_string(),
             Self::UseSecret(name) => name.to_string(),
@@ -136,8 +138,13 @@ impl Effect {
 impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key();
-        if key.is_empty() { f.write_str(self.class()) } else { write!(f, "{} `{key}`", self.class()) }
+        if key.is_empty() { f.write_str(self.class()) } else { write!(f, "{} `{}`", self.class(), plain::name(&key)) }
     }
+}
+
+/// The root as people know it.
+fn or_dot(path: &str) -> &str {
+    if path.is_empty() { "." } else { path }
 }
 
 impl fmt::Display for CommandLine {

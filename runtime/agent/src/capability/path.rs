@@ -8,6 +8,8 @@ use std::sync::Arc;
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
 
+use crate::plain;
+
 /// The place of a root in its session: 0 is the session's `cwd`, the others its `additionalDirectories`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RootId(pub u16);
@@ -108,9 +110,10 @@ impl WorkspacePath {
     }
 }
 
+/// As people and models read it, on one line: [`plain::name`].
 impl fmt::Display for WorkspacePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.path.is_empty() { "." } else { &self.path })
+        f.write_str(&displayed(&self.path))
     }
 }
 
@@ -229,10 +232,15 @@ impl FromStr for PathGlob {
     }
 }
 
+/// As people and models read it, on one line: [`plain::name`].
 impl fmt::Display for PathGlob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.text.is_empty() { "." } else { &self.text })
+        f.write_str(&displayed(&self.text))
     }
+}
+
+fn displayed(path: &str) -> String {
+    if path.is_empty() { ".".to_owned() } else { plain::name(path) }
 }
 
 fn below(folder: &str, path: &str) -> bool {
@@ -308,9 +316,10 @@ impl Roots {
         WorkspacePath::new(id, relative)
     }
 
-    /// The path as [`Roots::resolve`] reads it: relative in the first root, else absolute in the client's spelling.
+    /// The path as people and models read it, on one line ([`plain::name`]), and as [`Roots::resolve`] reads it where it
+    /// is made of plain characters: relative in the first root, else absolute in the client's spelling.
     pub fn spell(&self, path: &WorkspacePath) -> String {
-        if path.root() == RootId(0) { path.to_string() } else { self.display(path) }
+        if path.root() == RootId(0) { path.to_string() } else { plain::name(&self.display(path)) }
     }
 
     /// The absolute path in the client's spelling, for locations and diffs.
@@ -382,6 +391,16 @@ mod tests {
         for bad in ["../**", "/etc/**", "a/../../*", "[", "a\\b"] {
             assert!(PathGlob::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_path_is_shown_on_one_line() {
+        let path = WorkspacePath::new(RootId(1), "a\nb/\u{202e}c").unwrap();
+        assert_eq!(path.to_string(), "a\\nb/\\u{202e}c");
+        assert_eq!(path.subtree().glob.to_string(), "a\\nb/\\u{202e}c/**");
+        let roots = Roots::new(["/p", "/q"].map(|root| (PathBuf::from(root), PathBuf::from(root))));
+        assert_eq!(roots.spell(&path), "/q/a\\nb/\\u{202e}c");
+        assert_eq!(roots.display(&path), "/q/a\nb/\u{202e}c", "as the system knows it");
     }
 
     #[test]

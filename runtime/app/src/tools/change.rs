@@ -1,5 +1,6 @@
 //! A change to a file, as people are shown it.
 
+use acp_runtime_agent::plain;
 use acp_runtime_agent::transcript::ToolContent;
 
 /// The most of both texts together, in bytes: a longer update would be too long a line for some clients.
@@ -20,7 +21,8 @@ pub(super) fn change(path: String, old: Option<&str>, new: &str) -> ToolContent 
         return ToolContent::Diff { path, old: old.map(|_| removed.to_owned()), new: added.to_owned() };
     }
     let text = format!(
-        "The change of `{path}` is too long to show: {} lines become {} lines.",
+        "The change of `{}` is too long to show: {} lines become {} lines.",
+        plain::name(&path),
         removed.lines().count(),
         added.lines().count()
     );

@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use acp_runtime_agent::capability::{Effect, WorkspacePath};
 use acp_runtime_agent::model::{ToolKind, ToolSpec};
+use acp_runtime_agent::plain;
 use acp_runtime_agent::tool::{Presentation, ToolError};
 use acp_runtime_agent::transcript::{ToolContent, ToolOutcome};
 use schemars::JsonSchema;
@@ -100,17 +101,17 @@ fn edited(text: &str, arguments: &Arguments) -> Result<Edit, ToolError> {
         (arguments.old_string.clone(), arguments.new_string.clone())
     };
     let lines = lines_of(text, &old);
+    let path = plain::name(&arguments.path);
     match lines.len() {
         0 => Err(ToolError::to_model(
             "not-found",
-            format!("`old_string` is not in `{}`: {}", arguments.path, near_miss(text, &arguments.old_string)),
+            format!("`old_string` is not in `{path}`: {}", near_miss(text, &arguments.old_string)),
         )),
         1 => Ok(Edit { text: text.replacen(&old, &new, 1), lines }),
         _ if arguments.replace_all => Ok(Edit { text: text.replace(&old, &new), lines }),
         count => refuse(format!(
-            "`old_string` is in `{}` {count} times, at {}: give lines around it until it is unique, or set \
+            "`old_string` is in `{path}` {count} times, at {}: give lines around it until it is unique, or set \
              `replace_all`",
-            arguments.path,
             enumerated(&lines)
         )),
     }

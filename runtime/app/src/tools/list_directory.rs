@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use acp_runtime_agent::capability::{Effect, WorkspacePath};
 use acp_runtime_agent::model::{ToolKind, ToolSpec};
+use acp_runtime_agent::plain;
 use acp_runtime_agent::tool::{Presentation, ToolError};
 use acp_runtime_agent::transcript::ToolOutcome;
 use acp_runtime_agent::workspace::{Entry, EntryKind};
@@ -68,6 +69,7 @@ fn listed(entries: &[Entry]) -> String {
     }
     let mut output = Capped::default();
     for Entry { name, kind, size } in entries.iter().take(MOST_ENTRIES) {
+        let name = plain::name(name);
         let line = match kind {
             EntryKind::Directory => format!("{name}/"),
             EntryKind::File => format!("{name} ({size} bytes)"),

@@ -78,7 +78,7 @@ impl FileTool for ReadFile {
         let wanted = Wanted::of(&call.arguments)?;
         let excerpt = excerpt(call, wanted).await?;
         let locations = vec![call.location(call.arguments.first_line())];
-        Ok(ToolOutcome { locations, ..ToolOutcome::text(numbered(&excerpt, wanted, &call.arguments.path)?) })
+        Ok(ToolOutcome { locations, ..ToolOutcome::text(numbered(&excerpt, wanted, &call.spelled())?) })
     }
 }
 
