@@ -24,6 +24,7 @@ mod hostile_guests;
 mod hostile_providers;
 mod hostile_wire;
 mod keys;
+mod links;
 mod log;
 mod many_sessions;
 mod mcp;

@@ -54,7 +54,8 @@ pub fn read_lines(path: &str, line: u32, limit: u32) -> Result<String> {
     Ok(imports::workspace::read_text(path, Some(line), Some(limit))?)
 }
 
-/// Writes a whole text file; makes the folders above it.
+/// Writes a whole text file; makes the folders above it. Where the file changed while the person was asked it is left as
+/// it is, with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict).
 pub fn write(path: &str, text: &str) -> Result<()> {
     Ok(imports::workspace::write_text(path, text)?)
 }

@@ -1,8 +1,12 @@
 //! The gate: the only maker of [`Permit`]s.
 //!
 //! Native tools, plugin imports, panel actions and slash commands all come here with what they want to do; the gate
-//! judges by the policy, asks the person where the policy says so, and hands out a permit or a readable refusal. Every
-//! decision is audited. Knows nothing about how a person is asked or where grants are kept: those are ports.
+//! judges by the policy, asks the person where the policy says so, and hands out a permit or a readable refusal. What it
+//! judges of a path is where its links lead; the name that it was given is judged by what is denied to everyone, too.
+//! Every decision is audited. Knows nothing about how a person is asked, where grants are kept or how links are followed:
+//! those are ports.
+
+mod wish;
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,8 +17,11 @@ use serde_json::Value;
 
 use crate::capability::{CommandName, Effect, GrantSet, PanelName, PluginId, ToolName};
 use crate::options::SharedLeeway;
+use crate::plain;
 use crate::policy::{Decision, Policy, Rule};
 use crate::transcript::{ToolCallId, ToolContent};
+pub use wish::Ground;
+use wish::Wish;
 
 /// On whose behalf something is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,14 +71,25 @@ impl Origin {
 #[derive(Debug)]
 pub struct Permit {
     origin: Origin,
-    effects: Vec<Effect>,
+    wishes: Vec<Wish>,
     asked: bool,
 }
 
 impl Permit {
-    /// Whether the permit allows `effect`.
+    /// Whether the permit is for `effect`, as it is named.
     pub fn covers(&self, effect: &Effect) -> bool {
-        self.effects.iter().any(|allowed| allowed.covers(effect))
+        self.wishes.iter().any(|allowed| allowed.named.covers(effect))
+    }
+
+    /// Whether `real`, in which no path has a link, was allowed. Whoever follows links asks this about where they lead,
+    /// for they may lead elsewhere by now.
+    pub fn reaches(&self, real: &Effect) -> bool {
+        self.wishes.iter().any(|allowed| allowed.real.covers(real))
+    }
+
+    /// What was allowed where exactly `named` was asked for: the same with its links followed.
+    pub fn leads_to(&self, named: &Effect) -> Option<&Effect> {
+        self.wishes.iter().find(|allowed| allowed.named == *named).map(|allowed| &allowed.real)
     }
 
     /// On whose behalf.
@@ -92,9 +110,9 @@ pub struct Ask {
     pub call: Option<ToolCallId>,
     /// Who wants it: `tool write_file`, `plugin aar:notes`.
     pub subject: String,
-    /// One line: who wants to do what.
+    /// One line: who wants to do what. A path that a link leads from is named beside where it leads.
     pub title: String,
-    /// What exactly; never empty.
+    /// What exactly, with all links followed; never empty.
     pub effects: Vec<Effect>,
     /// What the effect would change, where that can be shown.
     pub content: Vec<ToolContent>,
@@ -164,11 +182,11 @@ pub trait AuditSink: Send + Sync {
 pub struct AuditEntry<'a> {
     /// On whose behalf.
     pub origin: &'a Origin,
-    /// What.
+    /// What, with all links followed.
     pub effect: &'a Effect,
     /// Whether it may happen.
     pub allowed: bool,
-    /// Who decided: `policy`, `remembered`, `person`, `timeout`, `no-channel`, or the rule that refused.
+    /// Who decided: `policy`, `remembered`, `person`, `timeout`, `no-channel`, `changed`, or the rule that refused.
     pub by: &'a str,
 }
 
@@ -178,14 +196,25 @@ pub struct AuditEntry<'a> {
 pub struct Refusal {
     /// The effect's class.
     pub class: &'static str,
-    /// What exactly.
+    /// What exactly, on one line.
     pub key: String,
     /// Why, in words.
     pub reason: String,
     /// How it could be allowed.
     pub hint: String,
+    /// Of which kind it is.
+    pub kind: RefusalKind,
+}
+
+/// Kinds of refusals, as guests and models tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalKind {
+    /// A rule or a person said no.
+    Denied,
     /// The person let the question go (the turn was cancelled), rather than refusing.
-    pub cancelled: bool,
+    Cancelled,
+    /// What the person was asked about had changed when they answered.
+    Conflict,
 }
 
 /// What a question may show beside the effects.
@@ -204,18 +233,20 @@ pub struct Gate {
     approver: Arc<dyn Approver>,
     book: Arc<dyn GrantBook>,
     audit: Arc<dyn AuditSink>,
+    ground: Arc<dyn Ground>,
 }
 
 impl Gate {
-    /// A gate that judges by `policy` and `leeway`, asks `approver`, and keeps to `book`.
+    /// A gate that judges by `policy` and `leeway`, asks `approver`, keeps to `book`, and follows links on `ground`.
     pub fn new(
         policy: Arc<Policy>,
         leeway: SharedLeeway,
         approver: Arc<dyn Approver>,
         book: Arc<dyn GrantBook>,
         audit: Arc<dyn AuditSink>,
+        ground: Arc<dyn Ground>,
     ) -> Self {
-        Self { policy, leeway, approver, book, audit }
+        Self { policy, leeway, approver, book, audit, ground }
     }
 
     /// What it judges by.
@@ -235,34 +266,47 @@ impl Gate {
         effects: Vec<Effect>,
         exhibit: Exhibit,
     ) -> Result<Permit, Refusal> {
-        let subject = origin.subject();
+        let mut wishes = Vec::with_capacity(effects.len());
+        for effect in effects {
+            wishes.push(Wish::of(effect, &*self.ground).await);
+        }
         let mut open = Vec::new();
-        for effect in &effects {
-            match self.judge(&origin, effect) {
-                Decision::Allow => self.note(&origin, effect, true, "policy"),
-                Decision::Deny(rule) => return Err(self.refuse_by_rule(&origin, effect, &rule)),
-                Decision::Ask => match self.book.remembered(&origin, effect).await {
-                    Some(true) => self.note(&origin, effect, true, "remembered"),
-                    Some(false) => return Err(self.refuse(&origin, effect, "remembered", Why::Remembered)),
-                    None => open.push(effect),
+        for wish in &wishes {
+            match self.judge(&origin, wish) {
+                Decision::Allow => self.note(&origin, wish, true, "policy"),
+                Decision::Deny(rule) => return Err(self.refuse_by_rule(&origin, wish, &rule)),
+                Decision::Ask => match self.remembered(&origin, wish).await {
+                    Some(true) => self.note(&origin, wish, true, "remembered"),
+                    Some(false) => return Err(self.refuse(&origin, wish, "remembered", Why::Remembered)),
+                    None => open.push(wish),
                 },
             }
         }
         if let Some(first) = open.first() {
-            self.ask(&origin, &subject, &open, first, exhibit).await?;
+            let before = self.stamps(&open).await;
+            self.ask(&origin, &open, first, exhibit).await?;
             // While the question was open the mode may have become narrower; what it forbids now, no answer allows.
-            for effect in &effects {
-                if let Decision::Deny(rule) = self.judge(&origin, effect) {
-                    return Err(self.refuse_by_rule(&origin, effect, &rule));
+            for wish in &wishes {
+                if let Decision::Deny(rule) = self.judge(&origin, wish) {
+                    return Err(self.refuse_by_rule(&origin, wish, &rule));
                 }
+            }
+            // The answer was about what stood there.
+            let now = self.stamps(&open).await;
+            if let Some((wish, _)) = open.iter().zip(before.iter().zip(&now)).find(|(_, (before, now))| before != now) {
+                return Err(self.refuse(&origin, wish, "changed", Why::Changed));
             }
         }
         let asked = !open.is_empty();
-        Ok(Permit { origin, effects, asked })
+        Ok(Permit { origin, wishes, asked })
     }
 
-    fn judge(&self, origin: &Origin, effect: &Effect) -> Decision {
-        let leeway = self.leeway.get();
+    /// What is denied to everyone holds for the name that was given, too: a rule about a link says what it says.
+    fn judge(&self, origin: &Origin, wish: &Wish) -> Decision {
+        if let Some(rule) = self.policy.forbids(&wish.named) {
+            return Decision::Deny(rule);
+        }
+        let (effect, leeway) = (&wish.real, self.leeway.get());
         match origin {
             Origin::Plugin { plugin, .. } => match self.book.grants(plugin) {
                 Some(grants) => self.policy.decide(effect, &grants, leeway),
@@ -274,22 +318,32 @@ impl Gate {
         }
     }
 
-    async fn ask(
-        &self,
-        origin: &Origin,
-        subject: &str,
-        open: &[&Effect],
-        first: &Effect,
-        exhibit: Exhibit,
-    ) -> Result<(), Refusal> {
-        let may_remember = self.book.keeps(origin) && !open.iter().any(|effect| matches!(effect, Effect::Run(_)));
+    /// A remembered no about the name that was given is one; a yes counts for where it leads.
+    async fn remembered(&self, origin: &Origin, wish: &Wish) -> Option<bool> {
+        if wish.is_elsewhere() && self.book.remembered(origin, &wish.named).await == Some(false) {
+            return Some(false);
+        }
+        self.book.remembered(origin, &wish.real).await
+    }
+
+    async fn stamps(&self, wishes: &[&Wish]) -> Vec<u64> {
+        let mut stamps = Vec::with_capacity(wishes.len());
+        for wish in wishes {
+            stamps.push(wish.stamp(&*self.ground).await);
+        }
+        stamps
+    }
+
+    async fn ask(&self, origin: &Origin, open: &[&Wish], first: &Wish, exhibit: Exhibit) -> Result<(), Refusal> {
+        let subject = origin.subject();
+        let may_remember = self.book.keeps(origin) && !open.iter().any(|wish| matches!(wish.real, Effect::Run(_)));
         let approval = self
             .approver
             .ask(Ask {
                 call: origin.call().cloned(),
-                subject: subject.to_owned(),
                 title: format!("{subject}: {}", open.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
-                effects: open.iter().map(|&effect| effect.clone()).collect(),
+                subject,
+                effects: open.iter().map(|wish| wish.real.clone()).collect(),
                 content: exhibit.content,
                 raw: exhibit.raw,
                 may_remember,
@@ -297,14 +351,14 @@ impl Gate {
             .await;
         let allowed = matches!(approval, Approval::AllowOnce | Approval::AllowAlways);
         if (may_remember && approval == Approval::AllowAlways) || approval == Approval::RejectAlways {
-            for effect in open {
-                self.book.remember(origin, effect, allowed).await;
+            for wish in open {
+                self.book.remember(origin, &wish.real, allowed).await;
             }
         }
         match approval {
             Approval::AllowOnce | Approval::AllowAlways => {
-                for effect in open {
-                    self.note(origin, effect, true, "person");
+                for wish in open {
+                    self.note(origin, wish, true, "person");
                 }
                 Ok(())
             }
@@ -315,7 +369,7 @@ impl Gate {
         }
     }
 
-    fn refuse_by_rule(&self, origin: &Origin, effect: &Effect, rule: &Rule) -> Refusal {
+    fn refuse_by_rule(&self, origin: &Origin, wish: &Wish, rule: &Rule) -> Refusal {
         let by = match rule {
             Rule::Mode(_) => "mode",
             Rule::DenyList(_) => "deny-list",
@@ -323,22 +377,23 @@ impl Gate {
             Rule::NotGranted => "not-granted",
             Rule::NotForThisCode => "not-for-this-code",
         };
-        self.refuse(origin, effect, by, Why::Rule(rule))
+        self.refuse(origin, wish, by, Why::Rule(rule))
     }
 
-    fn refuse(&self, origin: &Origin, effect: &Effect, by: &str, why: Why<'_>) -> Refusal {
-        self.note(origin, effect, false, by);
+    fn refuse(&self, origin: &Origin, wish: &Wish, by: &str, why: Why<'_>) -> Refusal {
+        self.note(origin, wish, false, by);
+        let named = wish.is_elsewhere().then(|| format!("; `{}` leads there", plain::name(&wish.named.key())));
         Refusal {
-            class: effect.class(),
-            key: effect.key(),
-            reason: why.to_string(),
+            class: wish.real.class(),
+            key: plain::name(&wish.real.key()),
+            reason: format!("{why}{}", named.unwrap_or_default()),
             hint: why.hint().to_owned(),
-            cancelled: matches!(why, Why::Cancelled),
+            kind: why.kind(),
         }
     }
 
-    fn note(&self, origin: &Origin, effect: &Effect, allowed: bool, by: &str) {
-        self.audit.record(AuditEntry { origin, effect, allowed, by });
+    fn note(&self, origin: &Origin, wish: &Wish, allowed: bool, by: &str) {
+        self.audit.record(AuditEntry { origin, effect: &wish.real, allowed, by });
     }
 }
 
@@ -347,6 +402,7 @@ enum Why<'a> {
     Rule(&'a Rule),
     Remembered,
     Person,
+    Changed,
     Cancelled,
     Late(Duration),
     NoChannel,
@@ -358,6 +414,7 @@ impl fmt::Display for Why<'_> {
             Self::Rule(rule) => rule.fmt(f),
             Self::Remembered => f.write_str("the user has refused this for good"),
             Self::Person => f.write_str("the user refused"),
+            Self::Changed => f.write_str("it changed while the user was asked, and was left as it is"),
             Self::Cancelled => f.write_str("the question was withdrawn before it was answered"),
             Self::Late(patience) => write!(f, "no answer within {} s", patience.as_secs_f64()),
             Self::NoChannel => f.write_str("it needs a person's approval and there is nobody to ask"),
@@ -374,9 +431,18 @@ impl Why<'_> {
             Self::Rule(Rule::NotGranted) => "the user can install the plugin anew and grant it",
             Self::Rule(Rule::NotForThisCode) => "use another way",
             Self::Remembered | Self::Person => "ask the user what to do instead",
+            Self::Changed => "look at it again",
             Self::Cancelled => "try again in a later turn",
             Self::Late(_) => "go on without it, or end the turn and say what is needed",
             Self::NoChannel => "allow it beforehand, such as with `--allow`, or run in an editor",
+        }
+    }
+
+    fn kind(self) -> RefusalKind {
+        match self {
+            Self::Rule(_) | Self::Remembered | Self::Person | Self::Late(_) | Self::NoChannel => RefusalKind::Denied,
+            Self::Cancelled => RefusalKind::Cancelled,
+            Self::Changed => RefusalKind::Conflict,
         }
     }
 }

@@ -139,11 +139,8 @@ impl Policy {
     /// Judges `effect` of a subject with the rights `grants`, in a mode or with single flags of it. The deny list goes
     /// first and wins.
     pub fn decide(&self, effect: &Effect, grants: &GrantSet, leeway: impl Into<Leeway>) -> Decision {
-        if let Some(glob) = self.denied_by(effect) {
-            return Decision::Deny(Rule::DenyList(glob.as_str().to_owned()));
-        }
-        if let Some(pattern) = self.forbidden.iter().find(|pattern| pattern.touches(effect)) {
-            return Decision::Deny(Rule::DenyList(pattern.to_string()));
+        if let Some(rule) = self.forbids(effect) {
+            return Decision::Deny(rule);
         }
         let leeway = leeway.into();
         match grants.tier {
@@ -151,6 +148,13 @@ impl Policy {
             Tier::Bundled => Self::bundled(effect, grants, leeway),
             Tier::Installed => Self::installed(effect, grants, leeway),
         }
+    }
+
+    /// The rule that denies `effect` to everyone and in every mode; none where there is none.
+    pub fn forbids(&self, effect: &Effect) -> Option<Rule> {
+        let path = self.denied_by(effect).map(|glob| glob.as_str().to_owned());
+        let effects = || self.forbidden.iter().find(|pattern| pattern.touches(effect)).map(ToString::to_string);
+        path.or_else(effects).map(Rule::DenyList)
     }
 
     fn denied_by(&self, effect: &Effect) -> Option<&PathGlob> {

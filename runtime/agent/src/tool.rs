@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::capability::{Effect, PathError, PluginId, ToolName};
-use crate::gate::{Permit, Refusal};
+use crate::gate::{Permit, Refusal, RefusalKind};
 use crate::model::ToolSpec;
 use crate::options::Switches;
 use crate::transcript::{Location, ToolContent, ToolOutcome};
@@ -49,8 +49,8 @@ pub enum ToolError {
     /// The model is told and may do better.
     #[error("Error [{kind}]: {message}")]
     ToModel {
-        /// One word: `invalid-args`, `not-found`, `denied`, `timeout`, `cancelled`, `limit`, `internal`, or the
-        /// tool's own.
+        /// One word: `invalid-args`, `not-found`, `denied`, `conflict`, `timeout`, `cancelled`, `limit`, `internal`, or
+        /// the tool's own.
         kind: String,
         /// A sentence, with what to do about it.
         message: String,
@@ -74,7 +74,11 @@ impl ToolError {
 
 impl From<Refusal> for ToolError {
     fn from(refusal: Refusal) -> Self {
-        let kind = if refusal.cancelled { "cancelled" } else { "denied" };
+        let kind = match refusal.kind {
+            RefusalKind::Denied => "denied",
+            RefusalKind::Cancelled => "cancelled",
+            RefusalKind::Conflict => "conflict",
+        };
         Self::to_model(kind, format!("{refusal} ({})", refusal.hint))
     }
 }
@@ -88,6 +92,7 @@ impl From<WorkspaceError> for ToolError {
             | WorkspaceError::Denied(_)
             | WorkspaceError::MadeUp(_)
             | WorkspaceError::Forbidden { .. } => "denied",
+            WorkspaceError::LeadsElsewhere(_) => "conflict",
             WorkspaceError::TooLarge { .. } => "limit",
             WorkspaceError::WrongKind { .. }
             | WorkspaceError::NotText(_)

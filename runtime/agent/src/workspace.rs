@@ -1,7 +1,10 @@
 //! The files of a session's roots, as a port. Nothing else in the runtime opens a file of the project.
 //!
-//! Every method takes a permit and checks that it covers the effect; implementers must call [`require`] first. Knows
-//! nothing about disks or editors.
+//! Every method takes a permit and checks that it covers the effect; implementers must call [`require`] first, and
+//! whoever follows links checks that the permit reaches where they lead ([`Permit::reaches`]). Knows nothing about disks
+//! or editors.
+
+use std::fmt;
 
 use futures::future::BoxFuture;
 
@@ -17,6 +20,9 @@ pub enum WorkspaceError {
     /// The path is not inside the workspace, or resolves to a place outside.
     #[error("`{0}` is outside the workspace")]
     Outside(String),
+    /// Its links lead elsewhere than they did when it was allowed.
+    #[error("`{0}` leads to another place than the one that was allowed: look at it again")]
+    LeadsElsewhere(String),
     /// Something else stands where a file or folder was expected.
     #[error("`{path}` is not a {expected}")]
     WrongKind {
@@ -151,6 +157,40 @@ pub struct Found {
     pub hits: Vec<Hit>,
     /// Whether the limit cut the list.
     pub cut: bool,
+    /// What was not searched though it was asked for: one entry for each reason.
+    pub missed: Vec<Missed>,
+}
+
+/// What was not searched, for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missed {
+    /// Why.
+    pub reason: MissReason,
+    /// How many files and folders; what lies in a folder is not counted.
+    pub count: usize,
+    /// The first of them, on one line.
+    pub first: String,
+}
+
+/// Why something was not searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissReason {
+    /// Folders are searched only so deep.
+    TooDeep,
+    /// Its name is no text in UTF-8, or has a backslash: no path of the workspace can name it.
+    Unnamed,
+    /// The system does not let it be opened.
+    Closed,
+}
+
+impl fmt::Display for MissReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooDeep => "too many folders deep",
+            Self::Unnamed => "a name that no path here can have",
+            Self::Closed => "the system does not open it",
+        })
+    }
 }
 
 /// Which lines of a file.
@@ -215,14 +255,15 @@ pub trait Workspace: Send + Sync {
         to: &'a WorkspacePath,
     ) -> BoxFuture<'a, Result<(), WorkspaceError>>;
 
-    /// A folder's entries, sorted by name. Needs `Read` of it.
+    /// A folder's entries, sorted by name, without those whose reading is denied to everyone. Needs `Read` of it.
     fn list<'a>(
         &'a self,
         permit: &'a Permit,
         path: &'a WorkspacePath,
     ) -> BoxFuture<'a, Result<Vec<Entry>, WorkspaceError>>;
 
-    /// Finds files, or lines in files, honouring `.gitignore`. Needs `Read` of the subtree.
+    /// Finds files, or lines in files, honouring `.gitignore`; nothing is told of what may not be read. Needs `Read` of
+    /// the subtree.
     fn search<'a>(&'a self, permit: &'a Permit, search: &'a Search) -> BoxFuture<'a, Result<Found, WorkspaceError>>;
 }
 

@@ -47,7 +47,7 @@ use crate::settings::{Paths, Settings, SettingsError, variable};
 use crate::store::{Answers, Retention, SqliteStore};
 use crate::tools::{Surroundings, native_tools};
 use crate::transport::{Transport, stdio};
-use crate::workspace::{DiskWorkspace, RootError, RootRegistry};
+use crate::workspace::{DiskWorkspace, OpenRoot, RootError, RootRegistry};
 
 use accounts::Accounts;
 use book::Book;
@@ -200,10 +200,9 @@ impl Runtime {
     ) -> Result<Opened, OpenError> {
         let SessionRequest { setup, servers, face } = request;
         let folders = self.open_folders(&setup)?;
-        let settings = self.settings_in(Path::new(&setup.cwd))?;
+        let settings = self.settings_in(&folders)?;
         let policy = Arc::new(settings.policy());
-        let disk = DiskWorkspace::open(&self.folders, &folders, settings.files.denied().into())
-            .map_err(|error| folder(RootId(0), &error))?;
+        let disk = Arc::new(DiskWorkspace::new(folders, policy.clone()));
         let roots = disk.roots().clone();
         let held = roots
             .iter()
@@ -218,9 +217,9 @@ impl Runtime {
         let outbox = Outbox::new(id.clone(), history, stale.clone(), Arc::new(self.store.clone()), face.audience(&id));
         let approver = Arc::new(OrderedApprover::new(outbox.clone(), face.approver(&id)));
         let book = Arc::new(Book::new(&plugins, Answers::new(self.store.clone(), roots.clone())));
-        let gate =
-            Arc::new(Gate::new(policy, options.leeway().clone(), approver, book.clone(), self.audit.sink(id.clone())));
-        let workspace = face.overlay(&id, &roots, Arc::new(disk));
+        let (leeway, audit) = (options.leeway().clone(), self.audit.sink(id.clone()));
+        let gate = Arc::new(Gate::new(policy, leeway, approver, book.clone(), audit, disk.clone()));
+        let workspace = face.overlay(&id, &roots, disk);
         let elicitor = Arc::new(OrderedElicitor::new(outbox.clone(), face.elicitor(&id)));
 
         let project = roots.iter().next().map(|root| root.canonical.display().to_string()).unwrap_or_default();
@@ -280,12 +279,9 @@ impl Runtime {
     }
 
     /// All folders that the session is about; the first is its `cwd`.
-    fn open_folders(&self, setup: &SessionSetup) -> Result<Vec<PathBuf>, OpenError> {
-        let paths = std::iter::once(&setup.cwd).chain(&setup.additional).map(PathBuf::from);
-        let open = |(id, path): (u16, PathBuf)| match self.folders.open(&path) {
-            Ok(_) => Ok(path),
-            Err(error) => Err(folder(RootId(id), &error)),
-        };
+    fn open_folders(&self, setup: &SessionSetup) -> Result<Vec<OpenRoot>, OpenError> {
+        let paths = std::iter::once(&setup.cwd).chain(&setup.additional);
+        let open = |(id, path)| self.folders.open(Path::new(path)).map_err(|error| folder(RootId(id), &error));
         (0..).zip(paths).map(open).collect()
     }
 
@@ -293,7 +289,9 @@ impl Runtime {
         self.store.load(id).await?.ok_or_else(|| OpenError::Unknown(id.clone()))
     }
 
-    fn settings_in(&self, cwd: &Path) -> Result<Settings, OpenError> {
+    /// The settings as they hold in the first of `folders`, the session's `cwd`.
+    fn settings_in(&self, folders: &[OpenRoot]) -> Result<Settings, OpenError> {
+        let Some(cwd) = folders.first() else { return Ok(self.settings.clone()) };
         let project = self
             .settings
             .in_project(cwd)
@@ -317,8 +315,7 @@ impl SessionFactory for Runtime {
     }
 
     fn check(&self, setup: &SessionSetup) -> Result<(), OpenError> {
-        self.open_folders(setup)?;
-        self.settings_in(Path::new(&setup.cwd)).map(|_| ())
+        self.settings_in(&self.open_folders(setup)?).map(|_| ())
     }
 
     fn load(

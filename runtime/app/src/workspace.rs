@@ -2,9 +2,11 @@
 //!
 //! Every access goes through a directory handle that was opened for the root, with the containment of `cap-std`: `..`,
 //! absolute paths, links that point out (an absolute target counts as out), magic links of `/proc` and races between
-//! check and use lead nowhere. Where the kernel makes the files up nothing is read, also below a root such as `/`. What is on the deny list is refused under whatever name it is reached. Work that waits
-//! for the disk runs off the async threads. Knows nothing about editors, sessions or why a permit was given. Tested by
-//! attacks on a real folder.
+//! check and use lead nowhere. Links inside a root are followed when a path is judged and once more when it is used;
+//! between looking and opening no link is followed at all, so what is opened is what was allowed. What is denied to
+//! everyone is refused under whatever name it is reached, and not listed. Where the kernel makes the files up nothing is
+//! read, also below a root such as `/`. Work that waits for the disk runs off the async threads. Knows nothing about
+//! editors, sessions or why a permit was given. Tested by attacks on a real folder.
 
 mod file;
 mod folder;
@@ -12,33 +14,32 @@ mod place;
 mod root;
 mod search;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use acp_runtime_agent::capability::{Effect, PathGlob, RootId, Roots, WorkspacePath};
-use acp_runtime_agent::gate::Permit;
+use acp_runtime_agent::capability::{Effect, RootId, Roots, WorkspacePath};
+use acp_runtime_agent::gate::{Ground, Permit};
+use acp_runtime_agent::policy::Policy;
 use acp_runtime_agent::workspace::{Entry, Found, Search, Workspace, WorkspaceError, require};
 use cap_std::fs::Dir;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use self::place::Place;
+use self::place::{Follow, Place};
 pub use self::root::{OpenRoot, RootError, RootRegistry};
 
 /// The roots of one session, opened.
 pub struct DiskWorkspace {
     roots: Roots,
     handles: Vec<Arc<Dir>>,
-    denied: Arc<[PathGlob]>,
+    policy: Arc<Policy>,
 }
 
 impl DiskWorkspace {
-    /// Opens `folders`, the session's `cwd` first. `denied`: paths of any root that stay closed by whatever name.
-    pub fn open(registry: &RootRegistry, folders: &[PathBuf], denied: Arc<[PathGlob]>) -> Result<Self, RootError> {
-        let open: Vec<OpenRoot> = folders.iter().map(|folder| registry.open(folder)).collect::<Result<_, _>>()?;
-        let roots = Roots::new(folders.iter().cloned().zip(open.iter().map(|root| root.canonical.clone())));
-        Ok(Self { roots, handles: open.into_iter().map(|root| root.handle).collect(), denied })
+    /// Over the folders `open`, the session's `cwd` first. What `policy` denies to everyone stays closed.
+    pub fn new(open: Vec<OpenRoot>, policy: Arc<Policy>) -> Self {
+        let roots = Roots::new(open.iter().map(|root| (root.path.clone(), root.canonical.clone())));
+        Self { roots, handles: open.into_iter().map(|root| root.handle).collect(), policy }
     }
 
     /// The roots, in the client's spelling.
@@ -51,10 +52,53 @@ impl DiskWorkspace {
         self.handles.get(usize::from(root.0))
     }
 
-    fn place(&self, path: &WorkspacePath) -> Result<Place, WorkspaceError> {
+    /// Where that leads now.
+    async fn place(&self, path: &WorkspacePath, follow: Follow) -> Result<Place, WorkspaceError> {
         let shown = self.roots.spell(path);
         let root = self.handle(path.root()).ok_or_else(|| WorkspaceError::Outside(shown.clone()))?.clone();
-        Ok(Place { root, path: path.clone(), shown, denied: self.denied.clone() })
+        let place = Place { root, path: path.clone(), real: path.clone(), shown, policy: self.policy.clone() };
+        off_thread(move || place.led(follow)).await
+    }
+
+    /// The place of something that is done there, which `permit` must allow by its name and where that leads.
+    async fn allowed(
+        &self,
+        permit: &Permit,
+        path: &WorkspacePath,
+        follow: Follow,
+        effect: impl Fn(&WorkspacePath) -> Effect,
+    ) -> Result<Place, WorkspaceError> {
+        require(permit, &effect(path))?;
+        let place = self.place(path, follow).await?;
+        self.refuse_elsewhere(permit, &effect(&place.real), &place.shown)?;
+        Ok(place)
+    }
+
+    /// A permit for a folder is none for what is denied to everyone in it.
+    fn refuse_elsewhere(&self, permit: &Permit, real: &Effect, shown: &str) -> Result<(), WorkspaceError> {
+        if self.policy.forbids(real).is_some() {
+            Err(WorkspaceError::Denied(shown.to_owned()))
+        } else if permit.reaches(real) {
+            Ok(())
+        } else {
+            Err(WorkspaceError::LeadsElsewhere(shown.to_owned()))
+        }
+    }
+}
+
+impl Ground for DiskWorkspace {
+    fn real<'a>(&'a self, path: &'a WorkspacePath) -> BoxFuture<'a, Option<WorkspacePath>> {
+        async move { self.place(path, Follow::All).await.ok().map(|place| place.real) }.boxed()
+    }
+
+    fn stamp<'a>(&'a self, real: &'a WorkspacePath) -> BoxFuture<'a, u64> {
+        async move {
+            match self.place(real, Follow::Entry).await {
+                Ok(place) => off_thread(move || Ok(file::stamp(&place))).await.unwrap_or_default(),
+                Err(_) => 0,
+            }
+        }
+        .boxed()
     }
 }
 
@@ -65,8 +109,7 @@ impl Workspace for DiskWorkspace {
         path: &'a WorkspacePath,
     ) -> BoxFuture<'a, Result<String, WorkspaceError>> {
         async move {
-            require(permit, &Effect::Read(path.scope()))?;
-            let place = self.place(path)?;
+            let place = self.allowed(permit, path, Follow::All, |path| Effect::Read(path.scope())).await?;
             off_thread(move || file::read(&place)).await
         }
         .boxed()
@@ -79,8 +122,7 @@ impl Workspace for DiskWorkspace {
         text: &'a str,
     ) -> BoxFuture<'a, Result<(), WorkspaceError>> {
         async move {
-            require(permit, &Effect::Write(path.scope()))?;
-            let place = self.place(path)?;
+            let place = self.allowed(permit, path, Follow::All, |path| Effect::Write(path.scope())).await?;
             let text = text.to_owned();
             off_thread(move || file::write(&place, &text)).await
         }
@@ -89,9 +131,9 @@ impl Workspace for DiskWorkspace {
 
     fn delete<'a>(&'a self, permit: &'a Permit, path: &'a WorkspacePath) -> BoxFuture<'a, Result<(), WorkspaceError>> {
         async move {
-            require(permit, &Effect::Delete(path.scope()))?;
-            let with_all = permit.covers(&Effect::Delete(path.subtree()));
-            let place = self.place(path)?;
+            let place = self.allowed(permit, path, Follow::Entry, |path| Effect::Delete(path.scope())).await?;
+            let all = |path: &WorkspacePath| Effect::Delete(path.subtree());
+            let with_all = permit.covers(&all(path)) && permit.reaches(&all(&place.real));
             off_thread(move || folder::delete(&place, with_all)).await
         }
         .boxed()
@@ -105,7 +147,11 @@ impl Workspace for DiskWorkspace {
     ) -> BoxFuture<'a, Result<(), WorkspaceError>> {
         async move {
             require(permit, &Effect::Move { from: from.clone(), to: to.clone() })?;
-            let (from, to) = (self.place(from)?, self.place(to)?);
+            let (from, to) = (self.place(from, Follow::Entry).await?, self.place(to, Follow::Entry).await?);
+            let real = Effect::Move { from: from.real.clone(), to: to.real.clone() };
+            let stays = Effect::Move { from: from.real.clone(), to: from.real.clone() };
+            let shown = if self.policy.forbids(&stays).is_some() { &from.shown } else { &to.shown };
+            self.refuse_elsewhere(permit, &real, shown)?;
             off_thread(move || folder::rename(&from, &to)).await
         }
         .boxed()
@@ -117,8 +163,7 @@ impl Workspace for DiskWorkspace {
         path: &'a WorkspacePath,
     ) -> BoxFuture<'a, Result<Vec<Entry>, WorkspaceError>> {
         async move {
-            require(permit, &Effect::Read(path.scope()))?;
-            let place = self.place(path)?;
+            let place = self.allowed(permit, path, Follow::All, |path| Effect::Read(path.scope())).await?;
             off_thread(move || folder::list(&place)).await
         }
         .boxed()
@@ -126,8 +171,7 @@ impl Workspace for DiskWorkspace {
 
     fn search<'a>(&'a self, permit: &'a Permit, search: &'a Search) -> BoxFuture<'a, Result<Found, WorkspaceError>> {
         async move {
-            require(permit, &Effect::Read(search.under.subtree()))?;
-            let place = self.place(&search.under)?;
+            let place = self.allowed(permit, &search.under, Follow::All, |path| Effect::Read(path.subtree())).await?;
             let search = search.clone();
             let stop = CancellationToken::new();
             // A search that nobody waits for any more ends.

@@ -7,6 +7,7 @@
 //! | room | what it decides |
 //! |---|---|
 //! | [`kernel_files`] | which files are no disk's |
+//! | [`links`] | where links lead, and opening without following any |
 //! | [`limits`] | how much a plugin may use |
 //! | [`manifest`] | what a plugin says of itself |
 //! | [`package`] | plugin files, and the folder of installed ones |
@@ -33,6 +34,7 @@ mod instance;
 pub mod kernel_files;
 pub mod kv;
 pub mod limits;
+pub mod links;
 pub mod manifest;
 pub mod package;
 pub mod plugin_host;

@@ -1,8 +1,8 @@
 //! What a session lends to its plugins, and the folders that guests see of it.
 //!
 //! Guests see the session's roots as `/workspace`, `/workspace-2` and so on. A folder is mounted only after the gate
-//! has allowed it, and from the handle that the session holds: a root that is renamed or replaced by a link meanwhile
-//! leads nowhere else. Knows nothing about instances. Tested beside the code and by the guests that try to get out.
+//! has allowed it, at the place where its links led then, and from the handle that the session holds: a folder that is
+//! renamed or replaced by a link meanwhile leads nowhere else. Knows nothing about instances. Tested beside the code and by the guests that try to get out.
 
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind};
@@ -14,13 +14,14 @@ use acp_runtime_agent::capability::{
 };
 use acp_runtime_agent::elicit::Elicitor;
 use acp_runtime_agent::event::EventSink;
-use acp_runtime_agent::gate::Gate;
+use acp_runtime_agent::gate::{Gate, Permit};
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::workspace::Workspace;
 use cap_std::fs::Dir;
 use serde_json::Value;
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
+use crate::links;
 use crate::manifest::Capability;
 
 /// What a session lends to its plugins.
@@ -107,14 +108,20 @@ impl Folders {
     }
 
     fn mounts<'a>(&'a self, glob: &'a PathGlob, writable: bool) -> impl Iterator<Item = Mount> + 'a {
-        self.held.iter().map(move |root| Mount { scope: PathScope { root: root.id, glob: glob.clone() }, writable })
+        self.held.iter().map(move |root| {
+            let scope = PathScope { root: root.id, glob: glob.clone() };
+            Mount { place: scope.base(), scope, writable }
+        })
     }
 }
 
 /// A folder of the session that a guest sees through WASI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
+    /// As the manifest names it, and the guest sees it.
     scope: PathScope,
+    /// The folder that it is.
+    place: WorkspacePath,
     writable: bool,
 }
 
@@ -124,27 +131,35 @@ impl Mount {
         if self.writable { Effect::Write(self.scope.clone()) } else { Effect::Read(self.scope.clone()) }
     }
 
+    /// The mount as `permit` allows it: of the folder that its links lead to.
+    pub(crate) fn allowed(self, permit: &Permit) -> Self {
+        let place = match permit.leads_to(&self.effect()) {
+            Some(Effect::Read(scope) | Effect::Write(scope)) => scope.base(),
+            Some(_) | None => self.place,
+        };
+        Self { place, ..self }
+    }
+
     /// Mounts it. A folder that is not there is left out, but a writable one is made under the first root.
     pub(crate) fn open(&self, folders: &Folders, wasi: &mut WasiCtxBuilder) -> Result<(), Error> {
         let Some(root) = folders.held.iter().find(|root| root.id == self.scope.root) else { return Ok(()) };
-        let base = self.scope.glob.base();
-        let guest = guest_root(root.id);
         let perms = if self.writable { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
-        let opened;
-        let (dir, guest) = if base.is_empty() {
-            (root.dir.as_ref(), guest)
+        let opened = if self.writable && root.id == RootId(0) {
+            links::make_folder(&root.dir, &self.place)
         } else {
-            if self.writable && root.id == RootId(0) {
-                root.dir.create_dir_all(base)?;
-            }
-            opened = match root.dir.open_dir(base) {
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-                opened => opened?,
-            };
-            (&opened, format!("{guest}/{base}"))
+            links::open_folder(&root.dir, &self.place)
         };
-        let named = || folders.names.get(root.id).map(|root| root.canonical.join(base)).unwrap_or_default();
-        let mounted = wasi.preopened_dir(held_path(dir, named), guest, perms);
+        let dir = match opened {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            opened => opened?,
+        };
+        let mut guest = guest_root(root.id);
+        if !self.scope.glob.base().is_empty() {
+            guest = format!("{guest}/{}", self.scope.glob.base());
+        }
+        let place = self.place.as_str();
+        let named = || folders.names.get(root.id).map(|root| root.canonical.join(place)).unwrap_or_default();
+        let mounted = wasi.preopened_dir(held_path(&dir, named), guest, perms);
         mounted.map(|_| ()).map_err(|error| Error::other(format!("{error:#}")))
     }
 }

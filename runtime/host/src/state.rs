@@ -127,16 +127,8 @@ impl Call {
         }
     }
 
-    /// Asks the gate for what must be allowed before the guest runs. Nothing is asked for where there is no session.
-    pub(crate) async fn authorize_beforehand(&self, effects: Vec<Effect>) -> Result<(), Refusal> {
-        match &self.session {
-            Some(session) => self.ask(session, effects).await.map(|_| ()),
-            None => Ok(()),
-        }
-    }
-
-    /// The deadline stands still meanwhile, since a person may be asked.
-    async fn ask(&self, session: &SessionCall, effects: Vec<Effect>) -> Result<Permit, Refusal> {
+    /// Asks the gate of `session`. The deadline stands still meanwhile, since a person may be asked.
+    pub(crate) async fn ask(&self, session: &SessionCall, effects: Vec<Effect>) -> Result<Permit, Refusal> {
         let _paused = self.deadline.pause();
         let origin = Origin::Plugin { plugin: self.plugin.clone(), call: session.tool_call.clone() };
         session.scope.gate.authorize(origin, effects).await

@@ -257,6 +257,23 @@ pub struct PathScope {
 }
 
 impl PathScope {
+    /// The path that it is, or the folder that all its paths lie in.
+    pub fn base(&self) -> WorkspacePath {
+        WorkspacePath { root: self.root, path: self.glob.base().into() }
+    }
+
+    /// The scope with its base at another place; a pattern becomes all that lies there.
+    #[must_use]
+    pub fn rebased(&self, base: &WorkspacePath) -> Self {
+        if *base == self.base() {
+            return self.clone();
+        }
+        match self.glob.form {
+            Form::Exact => base.scope(),
+            Form::Subtree(_) | Form::Pattern(_) => base.subtree(),
+        }
+    }
+
     /// Whether every path of `other` surely belongs to this scope too.
     pub fn covers(&self, other: &Self) -> bool {
         self.root == other.root && self.glob.covers(&other.glob)
@@ -390,6 +407,21 @@ mod tests {
         }
         for bad in ["../**", "/etc/**", "a/../../*", "[", "a\\b"] {
             assert!(PathGlob::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_scope_moves_with_its_base() {
+        for (glob, base, moved) in [
+            ("a/b", "c", "c"),
+            ("a/**", "c/d", "c/d/**"),
+            ("a/*.rs", "c", "c/**"),
+            ("a/*.rs", "a", "a/*.rs"),
+            ("**", "", "**"),
+        ] {
+            let scope = PathScope { root: RootId(1), glob: PathGlob::parse(glob).unwrap() };
+            let moved_to = scope.rebased(&WorkspacePath::new(RootId(1), base).unwrap());
+            assert_eq!((moved_to.root, moved_to.glob.as_str()), (RootId(1), moved), "{glob} {base}");
         }
     }
 

@@ -14,6 +14,26 @@ struct World {
     asked: Mutex<Vec<Ask>>,
     remembered: Mutex<HashMap<String, bool>>,
     audit: Mutex<Vec<String>>,
+    /// What stands there, one look after another, the last one first.
+    stamps: Mutex<Vec<u64>>,
+}
+
+/// `notes` is a folder, `link` is another name for it; in it `out` leads to `src`.
+impl Ground for World {
+    fn real<'a>(&'a self, path: &'a WorkspacePath) -> BoxFuture<'a, Option<WorkspacePath>> {
+        let text = path.as_str();
+        let real = match (text.strip_prefix("link"), text.strip_prefix("notes/out")) {
+            (Some(rest), _) => format!("notes{rest}"),
+            (_, Some(rest)) => format!("src{rest}"),
+            (None, None) => text.to_owned(),
+        };
+        Box::pin(async move { (real != "broken").then(|| self::path(&real)) })
+    }
+
+    fn stamp<'a>(&'a self, _: &'a WorkspacePath) -> BoxFuture<'a, u64> {
+        let stamp = self.stamps.lock().unwrap().pop().unwrap_or_default();
+        Box::pin(async move { stamp })
+    }
 }
 
 impl Approver for World {
@@ -57,9 +77,14 @@ impl AuditSink for World {
 }
 
 fn gate(mode: Mode, answer: Option<Approval>) -> (Arc<World>, Gate) {
+    forbidding(&[], mode, answer)
+}
+
+fn forbidding(patterns: &[&str], mode: Mode, answer: Option<Approval>) -> (Arc<World>, Gate) {
     let world = Arc::new(World { answer: Mutex::new(answer), ..World::default() });
-    let gate =
-        Gate::new(Arc::new(Policy::default()), SharedLeeway::new(mode), world.clone(), world.clone(), world.clone());
+    let policy = Policy::default().forbid(patterns.iter().map(|pattern| pattern.parse().unwrap()));
+    let (leeway, each) = (SharedLeeway::new(mode), || world.clone());
+    let gate = Gate::new(Arc::new(policy), leeway, each(), each(), each(), each());
     (world, gate)
 }
 
@@ -205,7 +230,116 @@ async fn an_answer_does_not_outlive_the_mode_that_it_was_asked_in() {
     let world = Arc::new(World::default());
     let leeway = SharedLeeway::new(Mode::Review);
     let cautious = Arc::new(Cautious(leeway.clone()));
-    let gate = Gate::new(Arc::new(Policy::default()), leeway, cautious, world.clone(), world.clone());
+    let gate = Gate::new(Arc::new(Policy::default()), leeway, cautious, world.clone(), world.clone(), world);
     let refusal = gate.authorize(model(), vec![write("a")]).await.unwrap_err();
     assert!(refusal.to_string().contains("read-only"), "{refusal}");
+}
+
+#[tokio::test]
+async fn what_is_judged_is_where_links_lead() {
+    let (read, delete) = (|text| Effect::Read(path(text).scope()), |text| Effect::Delete(path(text).scope()));
+    let moved = |from, to| Effect::Move { from: path(from), to: path(to) };
+    for (forbidden, effect, expected) in [
+        (
+            "read:src/**",
+            read("notes/out/a"),
+            "denied: read `src/a`: `read:src/**` is on the deny list; `notes/out/a` leads there",
+        ),
+        (
+            "read:src/**",
+            Effect::Read(path("notes/out").subtree()),
+            "denied: read `src/**`: `read:src/**` is on the deny list; `notes/out/**` leads there",
+        ),
+        (
+            "write:notes/**",
+            write("link/a"),
+            "denied: write `notes/a`: `write:notes/**` is on the deny list; `link/a` leads there",
+        ),
+        (
+            "write:link/**",
+            write("link/a"),
+            "denied: write `notes/a`: `write:link/**` is on the deny list; `link/a` leads there",
+        ),
+        ("write:link/**", write("notes/a"), "permit"),
+        (
+            "delete:notes/a",
+            delete("link/a"),
+            "denied: delete `notes/a`: `delete:notes/a` is on the deny list; `link/a` leads there",
+        ),
+        // A link that is removed or moved is meant itself.
+        ("delete:src/**", delete("notes/out"), "permit"),
+        ("delete:src", Effect::Delete(path("notes/out").subtree()), "permit"),
+        ("move:src/**", moved("notes/out", "a"), "permit"),
+        (
+            "move:src/**",
+            moved("a", "notes/out/a"),
+            "denied: move `a -> src/a`: `move:src/**` is on the deny list; `a -> notes/out/a` leads there",
+        ),
+        // Where nobody can tell, the name is judged.
+        ("read:broken", read("broken"), "denied: read `broken`: `read:broken` is on the deny list"),
+        ("read:src/**", read("broken"), "permit"),
+    ] {
+        let (_, gate) = forbidding(&[forbidden], Mode::Auto, None);
+        assert_eq!(outcome(&gate, model(), effect.clone()).await, expected, "{forbidden} {effect}");
+    }
+    // A plugin's rights are rights to places.
+    let (_, gate) = gate(Mode::Auto, None);
+    for (effect, expected) in [
+        (write("link/a"), "permit"),
+        (
+            write("notes/out/a"),
+            "denied: write `src/a`: the plugin's manifest does not ask for it; `notes/out/a` leads there",
+        ),
+    ] {
+        assert_eq!(outcome(&gate, plugin("acme:notes"), effect).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_permit_reaches_where_its_links_led_and_nothing_else() {
+    let (_, gate) = gate(Mode::Auto, None);
+    let permit = gate.authorize(model(), vec![write("link/a")]).await.unwrap();
+    assert!(permit.covers(&write("link/a")) && permit.reaches(&write("notes/a")));
+    assert!(!permit.covers(&write("notes/a")), "it was not asked for by that name");
+    assert!(!permit.reaches(&write("link/a")), "a folder that takes the link's place is another one");
+    assert_eq!(permit.leads_to(&write("link/a")), Some(&write("notes/a")));
+    assert_eq!(permit.leads_to(&write("notes/a")), None);
+}
+
+#[tokio::test]
+async fn a_person_is_asked_about_both_names_and_answers_for_the_place() {
+    let (world, gate) = gate(Mode::Review, Some(Approval::AllowAlways));
+    assert_eq!(outcome(&gate, model(), write("link/a")).await, "permit");
+    let asked = world.asked.lock().unwrap().pop().unwrap();
+    assert_eq!(
+        (asked.title.as_str(), asked.effects),
+        ("tool write_file: write `notes/a` (named `link/a`)", vec![write("notes/a")])
+    );
+    // By whatever name: nobody is asked again.
+    *world.answer.lock().unwrap() = None;
+    assert_eq!(outcome(&gate, model(), write("notes/a")).await, "permit");
+    assert_eq!(outcome(&gate, model(), write("link/a")).await, "permit");
+    world.remembered.lock().unwrap().insert("tool write_file write `link/a`".to_owned(), false);
+    let refused = "denied: write `notes/a`: the user has refused this for good; `link/a` leads there";
+    assert_eq!(outcome(&gate, model(), write("link/a")).await, refused);
+    assert_eq!(outcome(&gate, model(), write("notes/a")).await, "permit");
+    assert!(world.audit.lock().unwrap().iter().all(|line| line.starts_with("write `notes/a` ")));
+}
+
+#[tokio::test]
+async fn an_answer_is_about_what_stood_there() {
+    for (stamps, expected) in [
+        (vec![1, 1], "permit"),
+        (vec![2, 1], "denied: write `a`: it changed while the user was asked, and was left as it is"),
+    ] {
+        let (world, gate) = gate(Mode::Review, Some(Approval::AllowOnce));
+        *world.stamps.lock().unwrap() = stamps;
+        match gate.authorize(plugin("acme:notes"), vec![write("notes/a")]).await {
+            Ok(_) => assert_eq!(expected, "permit"),
+            Err(refusal) => {
+                assert_eq!(refusal.to_string().replace("notes/a", "a"), expected);
+                assert_eq!((refusal.kind, refusal.hint.as_str()), (RefusalKind::Conflict, "look at it again"));
+            }
+        }
+    }
 }

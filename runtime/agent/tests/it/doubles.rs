@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, RootId, Roots, ToolName, WorkspacePath};
 use acp_runtime_agent::context::History;
 use acp_runtime_agent::event::{SessionEvent, ToolCallStatus, TurnEnd};
-use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Permit};
+use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Ground, Permit};
 use acp_runtime_agent::model::{
     InputSchema, Model, ModelChoice, ModelError, ModelEvent, ModelRequest, ModelSource, ToolKind, ToolSpec,
 };
@@ -245,6 +245,8 @@ impl GrantBook for NoBook {
     }
 }
 
+impl Ground for NoBook {}
+
 impl AuditSink for NoBook {
     fn record(&self, _: AuditEntry<'_>) {}
 }
@@ -438,7 +440,8 @@ impl Setting {
         let options =
             Arc::new(Options::new(choices, Arc::new(Shelf([model.clone(), other.clone()])), plugins).unwrap());
         let leeway = options.leeway().clone();
-        let gate = Gate::new(Arc::new(Policy::default()), leeway, approver, Arc::new(NoBook), Arc::new(NoBook));
+        let nothing = Arc::new(NoBook);
+        let gate = Gate::new(Arc::new(Policy::default()), leeway, approver, nothing.clone(), nothing.clone(), nothing);
         let mut tools = ToolCatalog::new(options.switches().clone());
         for tool in self.tools {
             tools.add(tool).unwrap();

@@ -39,7 +39,7 @@ pub(super) fn command(command: ConfigCommand, paths: &Paths, overrides: Override
 
 /// The settings as they hold in the current folder.
 fn here(paths: &Paths, overrides: Overrides) -> Result<ProjectSettings, Failure> {
-    Ok(Settings::load(paths, overrides)?.in_project(Path::new("."))?)
+    Ok(Settings::load(paths, overrides)?.in_current_folder()?)
 }
 
 fn warn(ignored: &[String]) {

@@ -3,7 +3,7 @@
 mod places;
 
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -113,7 +113,7 @@ fn configuration(paths: &Paths, overrides: Overrides) -> (Vec<Check>, Settings) 
     };
     let there = if file.exists() { "" } else { ", not there: the defaults hold" };
     let mut checks = vec![Check::ok("config", format!("`{}`{there}", file.display()))];
-    match user.in_project(Path::new(".")) {
+    match user.in_current_folder() {
         Ok(here) => {
             let hint = "remove it from the project's file";
             checks.extend(here.ignored.into_iter().map(|problem| Check::warn("project", problem, hint)));
@@ -233,6 +233,8 @@ fn open_files() -> Check {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use acp_runtime_agent::capability::{GrantSet, PluginId, ServerName};
 use acp_runtime_agent::event::SessionEvent;
-use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Origin};
+use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Ground, Origin};
 use acp_runtime_agent::options::SharedLeeway;
 use acp_runtime_agent::policy::{Leeway, Mode, Policy};
 use acp_runtime_agent::server::Reach;
@@ -138,6 +138,8 @@ impl GrantBook for Yes {
     }
 }
 
+impl Ground for Yes {}
+
 impl AuditSink for Yes {
     fn record(&self, _entry: AuditEntry<'_>) {}
 }
@@ -206,7 +208,7 @@ impl Stage {
         let arguments = ToolArguments::validate(tool.spec(), json!({ "a": 1 }))?;
         let yes = Arc::new(Yes);
         let leeway = SharedLeeway::new(Leeway::from(Mode::Review));
-        let gate = Gate::new(Arc::new(Policy::default()), leeway, yes.clone(), yes.clone(), yes);
+        let gate = Gate::new(Arc::new(Policy::default()), leeway, yes.clone(), yes.clone(), yes.clone(), yes);
         let origin = Origin::Model { call: ToolCallId::new("c"), tool: tool.spec().name.clone() };
         let permit = gate.authorize(origin, tool.effects(&arguments)?).await?;
         tool.run(&permit, arguments, cancel).await

@@ -6,10 +6,12 @@ use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use acp_runtime_agent::near::near;
+use acp_runtime_agent::workspace::WorkspaceError;
 use serde::de::DeserializeOwned;
 
 use super::project::PROJECT_FILE;
 use crate::mcp::{ServerSettings, from_json};
+use crate::workspace::OpenRoot;
 
 /// Bytes that a file may have.
 const MOST: u64 = 1 << 20;
@@ -33,6 +35,14 @@ pub enum SettingsError {
     Missing {
         /// The file.
         path: PathBuf,
+    },
+    /// A file of a project, which is read as everything in the project's folder.
+    #[error("`{}` cannot be read: {reason}", path.display())]
+    Project {
+        /// The file.
+        path: PathBuf,
+        /// What is in the way.
+        reason: String,
     },
     /// It is not what it should be.
     #[error("{place}: {problem}")]
@@ -87,6 +97,9 @@ impl SettingsError {
     pub fn hint(&self) -> String {
         match self {
             Self::Unreadable { .. } => "check the file's permissions, or name another file".to_owned(),
+            Self::Project { .. } => {
+                "make it an ordinary text file in the project's own folder, or remove it".to_owned()
+            }
             Self::Missing { .. } => "check the path, or leave the option out".to_owned(),
             Self::Invalid { hint: Some(hint), .. } => hint.clone(),
             Self::Invalid { hint: None, .. } => "see `acp-runtime config schema` for what can be there".to_owned(),
@@ -150,6 +163,17 @@ pub(super) fn check_certificates(path: Option<&Path>) -> Result<(), SettingsErro
         return Ok(());
     };
     Err(SettingsError::Variable { name: super::CERTIFICATES, problem })
+}
+
+/// The text of the project's file, which is called `path`; none where there is no such file.
+pub(super) fn of_project(root: &OpenRoot, path: &Path) -> Result<Option<String>, SettingsError> {
+    let unreadable = |reason| Err(SettingsError::Project { path: path.to_owned(), reason });
+    match root.text(PROJECT_FILE) {
+        Ok(Some(text)) if text.len() as u64 > MOST => unreadable(format!("it has more than {MOST} bytes")),
+        Ok(text) => Ok(text),
+        Err(WorkspaceError::Outside(_)) => unreadable("a link leads out of the project's folder".to_owned()),
+        Err(error) => unreadable(error.to_string()),
+    }
 }
 
 /// The MCP servers of a file in the common JSON form, which must exist.

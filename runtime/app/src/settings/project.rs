@@ -1,15 +1,14 @@
 //! What a project may say: only what narrows. Its file is read as a stranger's.
 
-use std::num::{NonZeroU32, NonZeroUsize};
-use std::path::Path;
-
 use acp_runtime_agent::capability::{EffectPattern, PathGlob, PluginId};
 use acp_runtime_agent::policy::Mode;
 use serde::Deserialize;
+use std::num::{NonZeroU32, NonZeroUsize};
 
 use super::sections::Settings;
 use super::written::Written;
 use super::{SettingsError, file};
+use crate::workspace::{OpenRoot, RootError, RootRegistry};
 
 /// Where a project keeps its file.
 pub const PROJECT_FILE: &str = ".acp-runtime/config.toml";
@@ -61,11 +60,11 @@ pub struct ProjectSettings {
 }
 
 impl Settings {
-    /// These settings in the project at `folder`. A file that cannot be understood is an error: what it forbids would
-    /// be lost.
-    pub fn in_project(&self, folder: &Path) -> Result<ProjectSettings, SettingsError> {
-        let path = folder.join(PROJECT_FILE);
-        let project: ProjectFile = match file::read(&path)? {
+    /// These settings in the project whose folder is `root`. A file that cannot be read or understood is an error: what
+    /// it forbids would be lost. Nothing outside of the folder is read, whatever its links say.
+    pub fn in_project(&self, root: &OpenRoot) -> Result<ProjectSettings, SettingsError> {
+        let path = root.path.join(PROJECT_FILE);
+        let project: ProjectFile = match file::of_project(root, &path)? {
             Some(text) => file::parse(&path, &text).map_err(SettingsError::in_project_file)?,
             None => ProjectFile::default(),
         };
@@ -73,6 +72,18 @@ impl Settings {
         let ignored = settings.narrow(project);
         let ignored = ignored.into_iter().map(|problem| format!("`{}`: {problem}", path.display())).collect();
         Ok(ProjectSettings { settings, ignored })
+    }
+
+    /// These settings in the folder that the program was started in, which may be no place for a project.
+    pub fn in_current_folder(&self) -> Result<ProjectSettings, SettingsError> {
+        let folder = std::env::current_dir().unwrap_or_default();
+        match RootRegistry::default().open(&folder) {
+            Ok(root) => self.in_project(&root),
+            Err(RootError::Relative(_) | RootError::NotFound(_) | RootError::NotAFolder(_) | RootError::MadeUp(_)) => {
+                Ok(ProjectSettings { settings: self.clone(), ignored: Vec::new() })
+            }
+            Err(RootError::System { reason, .. }) => Err(SettingsError::Project { path: folder, reason }),
+        }
     }
 
     fn narrow(&mut self, project: ProjectFile) -> Vec<String> {

@@ -5,6 +5,7 @@ use acp_runtime_agent::policy::{Decision, Rule};
 use acp_runtime_agent::session::OnBusy;
 
 use super::*;
+use crate::workspace::RootRegistry;
 
 struct Home {
     folder: tempfile::TempDir,
@@ -27,7 +28,8 @@ impl Home {
         let project = self.folder.path().join("project");
         std::fs::create_dir_all(project.join(".acp-runtime")).unwrap();
         std::fs::write(project.join(PROJECT_FILE), config).unwrap();
-        settings.in_project(&project).map_err(|error| self.shown(&error))
+        let root = RootRegistry::default().open(&project).unwrap();
+        settings.in_project(&root).map_err(|error| self.shown(&error))
     }
 
     /// The message and its hint, without the folder of this test.

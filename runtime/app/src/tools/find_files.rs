@@ -19,7 +19,7 @@ static SPEC: LazyLock<Arc<ToolSpec>> = LazyLock::new(|| {
         "Find files",
         ToolKind::Search,
         "Finds files whose path matches a glob: `*.rs` in every folder, `src/**/*.rs` below `src`. Leaves out what \
-         `.gitignore` names and, unless the glob asks for them, names that begin with a dot.",
+         `.gitignore` names, what may not be read and, unless the glob asks for them, names that begin with a dot.",
     )
 });
 
@@ -74,7 +74,7 @@ impl FileTool for FindFiles {
         };
         let found = call.files.workspace.search(call.permit, &search).await?;
         let none = format!("(no file under `{}` matches `{}`)", call.spelled(), arguments.pattern);
-        Ok(call.files.listed(&found, none, |fitted| {
+        Ok(call.files.listed(&found, &none, |fitted| {
             format!("the first {fitted} files: narrow the glob, or raise max_results up to 2000")
         }))
     }

@@ -18,8 +18,9 @@ static SPEC: LazyLock<Arc<ToolSpec>> = LazyLock::new(|| {
         "grep",
         "Search in files",
         ToolKind::Search,
-        "Finds lines that match a regular expression, as `path:line:text`. Leaves out what `.gitignore` names, names \
-         that begin with a dot unless `include` asks for them, binary files and files over 2 MiB.",
+        "Finds lines that match a regular expression, as `path:line:text`. Leaves out what `.gitignore` names, what \
+         may not be read, names that begin with a dot unless `include` asks for them, binary files and files over \
+         2 MiB.",
     )
 });
 
@@ -80,7 +81,7 @@ impl FileTool for Grep {
         };
         let found = call.files.workspace.search(call.permit, &search).await?;
         let none = format!("(no line under `{}` matches `{}`)", call.spelled(), arguments.pattern);
-        Ok(call.files.listed(&found, none, |fitted| {
+        Ok(call.files.listed(&found, &none, |fitted| {
             format!("the first {fitted} lines: narrow pattern, path or include, or raise max_results up to 1000")
         }))
     }

@@ -23,7 +23,8 @@ static SPEC: LazyLock<Arc<ToolSpec>> = LazyLock::new(|| {
         "list_directory",
         "List directory",
         ToolKind::Read,
-        "Lists a folder: one entry a line, folders with a slash behind, files with their size.",
+        "Lists a folder: one entry a line, folders with a slash behind, files with their size. Leaves out what may not \
+         be read.",
     )
 });
 

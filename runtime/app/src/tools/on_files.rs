@@ -11,14 +11,14 @@ use acp_runtime_agent::gate::Permit;
 use acp_runtime_agent::model::ToolSpec;
 use acp_runtime_agent::tool::{Presentation, Tool, ToolArguments, ToolError};
 use acp_runtime_agent::transcript::{Location, ToolContent, ToolOutcome};
-use acp_runtime_agent::workspace::{Found, Hit, Workspace};
+use acp_runtime_agent::workspace::{Found, Hit, Missed, Workspace};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
 use super::output::Capped;
-use super::{title, unless_cancelled};
+use super::{one_line, title, unless_cancelled};
 
 /// Where a tool looks when it is not told.
 pub(super) fn everywhere() -> String {
@@ -122,15 +122,16 @@ impl Files {
         }
     }
 
-    /// The hits as lines; `none` where there are none, and `cut` for how many were shown where there are more.
-    pub(super) fn listed(&self, found: &Found, none: String, cut: impl FnOnce(usize) -> String) -> ToolOutcome {
-        if found.hits.is_empty() {
-            return ToolOutcome::text(none);
-        }
+    /// The hits as lines; `none` where there are none, `cut` for how many were shown where there are more, and what was
+    /// not searched.
+    pub(super) fn listed(&self, found: &Found, none: &str, cut: impl FnOnce(usize) -> String) -> ToolOutcome {
         let mut output = Capped::default();
         let fitted = found.hits.iter().take_while(|hit| output.push(&self.line(hit))).count();
-        let note = (found.cut || fitted < found.hits.len()).then(|| cut(fitted));
-        ToolOutcome::text(output.finish(note))
+        if found.hits.is_empty() {
+            output.push(none);
+        }
+        let cut = (found.cut || fitted < found.hits.len()).then(|| cut(fitted));
+        ToolOutcome::text(output.finish(cut.into_iter().chain(missed(&found.missed))))
     }
 
     fn line(&self, hit: &Hit) -> String {
@@ -140,6 +141,15 @@ impl Files {
             None => path,
         }
     }
+}
+
+/// What was not searched, in a sentence; nothing where everything was.
+fn missed(missed: &[Missed]) -> Option<String> {
+    let shown = missed.iter().map(|Missed { reason, count, first }| {
+        let such = if *count == 1 { "" } else { "such as " };
+        format!("{count} ({reason}: {such}`{}`)", one_line(first))
+    });
+    (!missed.is_empty()).then(|| format!("not searched: {}", shown.collect::<Vec<_>>().join(", ")))
 }
 
 /// A tool for the files of one session.

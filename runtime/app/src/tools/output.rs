@@ -6,7 +6,7 @@ pub(super) const MOST_TEXT: usize = 64 * 1024;
 /// The most of one line, in characters.
 const MOST_LINE: usize = 2000;
 
-/// Lines that stay within [`MOST_TEXT`], room for a closing note included.
+/// Lines that stay within [`MOST_TEXT`], room for closing notes included.
 #[derive(Default)]
 pub(super) struct Capped {
     text: String,
@@ -17,9 +17,9 @@ pub(super) struct Capped {
 impl Capped {
     /// Takes a line, or says that it does not fit any more.
     pub(super) fn push(&mut self, line: &str) -> bool {
-        const NOTE: usize = 256;
+        const NOTES: usize = 1024;
         let line = clipped(line);
-        if self.text.len() + line.len() + 1 > MOST_TEXT - NOTE {
+        if self.text.len() + line.len() + 1 > MOST_TEXT - NOTES {
             return false;
         }
         if self.lines > 0 {
@@ -30,10 +30,10 @@ impl Capped {
         true
     }
 
-    /// The text, with a note on what is missing and how to get it.
-    pub(super) fn finish(mut self, note: Option<String>) -> String {
-        if let Some(note) = note {
-            self.text.push_str("\n\n[");
+    /// The text, with notes on what is missing and how to get it.
+    pub(super) fn finish(mut self, notes: impl IntoIterator<Item = String>) -> String {
+        for (number, note) in notes.into_iter().enumerate() {
+            self.text.push_str(if number == 0 { "\n\n[" } else { "\n[" });
             self.text.push_str(&note);
             self.text.push(']');
         }

@@ -10,6 +10,7 @@ use acp_runtime_agent::capability::Effect;
 use acp_runtime_agent::elicit::NoElicitor;
 use acp_runtime_agent::event::SessionEvent;
 use acp_runtime_agent::gate::Permit;
+use acp_runtime_agent::policy::Policy;
 use acp_runtime_agent::terminal::{Ran, ShellCommand, TerminalError, Viewer};
 use acp_runtime_agent::tool::{ToolArguments, ToolCatalog};
 use acp_runtime_agent::transcript::{Location, ToolContent, ToolOutcome};
@@ -19,12 +20,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
-use crate::workspace::tests::permit;
-use crate::workspace::{DiskWorkspace, RootRegistry};
+use crate::workspace::DiskWorkspace;
+use crate::workspace::tests::{opened, permit, permit_on};
 
 struct Desk {
     folder: TempDir,
     tools: ToolCatalog,
+    workspace: Arc<DiskWorkspace>,
 }
 
 /// Where nothing runs and nothing is told: commands have tests of their own.
@@ -59,11 +61,11 @@ fn desk(files: &[(&str, &str)]) -> Desk {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let workspace = DiskWorkspace::open(&RootRegistry::default(), &[folder.path().to_owned()], Arc::default()).unwrap();
+    let workspace = Arc::new(opened(&[folder.path().to_owned()], Policy::default()));
     let roots = workspace.roots().clone();
     let mut tools = ToolCatalog::default();
     let surroundings = Surroundings {
-        workspace: Arc::new(workspace),
+        workspace: workspace.clone(),
         roots,
         elicitor: Arc::new(NoElicitor),
         terminal: Arc::new(Nowhere),
@@ -73,7 +75,7 @@ fn desk(files: &[(&str, &str)]) -> Desk {
     for tool in native_tools(surroundings) {
         tools.add(tool).unwrap();
     }
-    Desk { folder, tools }
+    Desk { folder, tools, workspace }
 }
 
 impl Desk {
@@ -92,7 +94,7 @@ impl Desk {
     async fn outcome(&self, name: &str, arguments: Value) -> Result<ToolOutcome, ToolError> {
         let tool = self.tool(name);
         let arguments = ToolArguments::validate(tool.spec(), arguments)?;
-        let permit = permit(tool.effects(&arguments)?).await;
+        let permit = permit_on(self.workspace.clone(), Policy::default(), tool.effects(&arguments)?).await?;
         tool.run(&permit, arguments, CancellationToken::new()).await
     }
 
@@ -471,6 +473,31 @@ async fn a_name_is_one_line() {
         assert_eq!(desk.call(tool, arguments.clone()).await, expected, "{tool} {arguments}");
     }
     assert_eq!(desk.title("read_file", json!({ "path": forged })).0, format!("Read `{shown}`"));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_was_not_searched_is_said_in_a_line() {
+    use std::os::unix::ffi::OsStringExt as _;
+
+    let deep = format!("{}f", "d/".repeat(130));
+    let desk = desk(&[(&deep, "needle"), ("z", "needle")]);
+    let not_deep = format!("1 (too many folders deep: `{}…`)", "d/".repeat(60));
+    let alone = desk.call("find_files", json!({ "pattern": "f" })).await;
+    assert_eq!(alone, format!("(no file under `.` matches `f`)\n\n[not searched: {not_deep}]"));
+    for name in [b"\xFF.txt".to_vec(), b"\xFE.txt".to_vec()] {
+        fs::write(desk.folder.path().join(std::ffi::OsString::from_vec(name)), "needle").unwrap();
+    }
+    let not_named = "2 (a name that no path here can have: such as `\u{FFFD}.txt`)";
+    for (tool, arguments, expected) in [
+        ("grep", json!({ "pattern": "needle" }), "z:1:needle\n\n"),
+        ("find_files", json!({ "pattern": "*" }), "z\n\n"),
+        ("grep", json!({ "pattern": "needle|absent", "max_results": 1, "include": "z" }), "z:1:needle\n\n"),
+    ] {
+        let named = if arguments["include"] == "z" { String::new() } else { format!(", {not_named}") };
+        let expected = format!("{expected}[not searched: {not_deep}{named}]");
+        assert_eq!(desk.call(tool, arguments.clone()).await, expected, "{tool} {arguments}");
+    }
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Reading and replacing one file.
 
-use std::ffi::OsStr;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read, Write};
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use acp_runtime_agent::workspace::WorkspaceError;
@@ -15,8 +14,7 @@ pub(super) const MOST_READ: u64 = 16 * 1024 * 1024;
 
 /// A file's text.
 pub(super) fn read(place: &Place) -> Result<String, WorkspaceError> {
-    place.real()?;
-    let (mut file, metadata) = place.file(&place.root, place.relative())?;
+    let (mut file, metadata) = place.file()?;
     let too_large = |size| WorkspaceError::TooLarge { path: place.shown.clone(), size, limit: MOST_READ };
     if metadata.len() > MOST_READ {
         return Err(too_large(metadata.len()));
@@ -32,18 +30,30 @@ pub(super) fn read(place: &Place) -> Result<String, WorkspaceError> {
 /// Creates or replaces a file, whole or not at all, with the folders above it.
 pub(super) fn write(place: &Place, text: &str) -> Result<(), WorkspaceError> {
     let fail = |error| place.failure(&error);
-    let real = place.real().map_err(|error| match error {
-        WorkspaceError::NotFound(_) => place.unusable("a file stands where a folder of its path should be"),
-        other => other,
-    })?;
-    let Some(name) = real.file_name() else { return Err(place.not_a("file")) };
-    let folder = place.folder_made(real.parent().unwrap_or(Path::new("")))?;
+    let (folder, name) = place.entry().ok_or_else(|| place.not_a("file"))?;
+    let folder = place.folder_made(&folder)?;
     let old = match folder.symlink_metadata(name) {
         Ok(metadata) => Some(replaceable(place, &metadata)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(fail(error)),
     };
     replace(&folder, name, old, |file| file.write_all(text.as_bytes())).map_err(fail)
+}
+
+/// A number for what stands there: of the whole file where it is one that is read, else of what is known of it.
+pub(super) fn stamp(place: &Place) -> u64 {
+    let mut stamp = DefaultHasher::new();
+    match place.file() {
+        Ok((mut file, metadata)) => {
+            (metadata.len(), metadata.modified().ok().map(cap_std::time::SystemTime::into_std)).hash(&mut stamp);
+            let mut bytes = Vec::new();
+            if metadata.len() <= MOST_READ && (&mut file).take(MOST_READ).read_to_end(&mut bytes).is_ok() {
+                bytes.hash(&mut stamp);
+            }
+        }
+        Err(error) => error.to_string().hash(&mut stamp),
+    }
+    stamp.finish()
 }
 
 /// The mode of a file that may be replaced.
@@ -65,7 +75,7 @@ fn replaceable(place: &Place, metadata: &Metadata) -> Result<Permissions, Worksp
 /// Fills a new file beside `name` and puts it in its place; on any failure the old one stays as it was.
 fn replace(
     folder: &Dir,
-    name: &OsStr,
+    name: &str,
     mode: Option<Permissions>,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -115,7 +125,7 @@ mod tests {
             file.write_all(b"half of the new")?;
             Err(io::ErrorKind::StorageFull.into())
         };
-        let end = replace(&folder, OsStr::new("notes"), None, full);
+        let end = replace(&folder, "notes", None, full);
         assert_eq!(end.unwrap_err().kind(), io::ErrorKind::StorageFull);
         assert_eq!(folder.read_to_string("notes").unwrap(), "old");
         assert_eq!(folder.entries().unwrap().count(), 1, "nothing is left behind");

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use acp_runtime_agent::capability::Effect;
+use acp_runtime_agent::capability::{Effect, PathScope, WorkspacePath};
+use acp_runtime_agent::plain;
 use acp_runtime_agent::workspace::{Entry, EntryKind, WorkspaceError};
+use cap_fs_ext::DirExt as _;
 use cap_std::fs::{Dir, FileType};
 
 use super::place::Place;
@@ -14,21 +16,23 @@ const MOST_ENTRIES: usize = 100_000;
 /// How deep a folder is looked into.
 pub(super) const MOST_DEPTH: usize = 128;
 
-/// A folder's entries, sorted by name.
+/// A folder's entries that may be read, sorted by name.
 pub(super) fn list(place: &Place) -> Result<Vec<Entry>, WorkspaceError> {
-    let real = place.real()?;
     let fail = |error| place.failure(&error);
-    if !place.root.metadata(place.relative()).map_err(fail)?.is_dir() {
+    if !place.is_folder()? {
         return Err(place.not_a("directory"));
     }
     let mut entries = Vec::new();
-    for entry in place.folder(&real)?.entries().map_err(fail)? {
+    for entry in place.folder(&place.real)?.entries().map_err(fail)? {
         if entries.len() == MOST_ENTRIES {
             return Err(place.unusable(format!("it has more than {MOST_ENTRIES} entries")));
         }
         // What has vanished meanwhile is not listed.
         let Ok(entry) = entry else { continue };
         let Ok(metadata) = entry.metadata() else { continue };
+        if place.forbids(&Path::new(place.real.as_str()).join(entry.file_name()), Effect::Read) {
+            continue;
+        }
         entries.push(Entry {
             name: entry.file_name().to_string_lossy().into_owned(),
             kind: kind(metadata.file_type()),
@@ -55,30 +59,34 @@ pub(super) fn kind(found: FileType) -> EntryKind {
 /// Removes a file or a link; a folder with all in it only where `with_all` allows that.
 pub(super) fn delete(place: &Place, with_all: bool) -> Result<(), WorkspaceError> {
     let fail = |error| place.failure(&error);
-    let (real, name) = place.entry()?;
-    let folder = place.folder(&real)?;
+    let (folder, name) = entry(place)?;
+    let folder = place.folder(&folder)?;
     if !folder.symlink_metadata(name).map_err(fail)?.is_dir() {
         return folder.remove_file(name).map_err(fail);
     }
     if !with_all {
         return Err(WorkspaceError::NoPermit(Effect::Delete(place.path.subtree()).to_string()));
     }
-    refuse_denied_below(place, &folder, name, &real.join(name))?;
+    refuse_denied_below(place, &folder, Effect::Delete)?;
     folder.remove_dir_all(name).map_err(fail)
+}
+
+fn entry(place: &Place) -> Result<(WorkspacePath, &str), WorkspaceError> {
+    place.entry().ok_or_else(|| place.unusable("it is the workspace itself"))
 }
 
 /// Moves `from` to the free path `to`; links are moved, not followed.
 pub(super) fn rename(from: &Place, to: &Place) -> Result<(), WorkspaceError> {
-    let (real_from, name_from) = from.entry()?;
-    let (real_to, name_to) = to.entry()?;
-    let folder_from = from.folder(&real_from)?;
+    let (folder_from, name_from) = entry(from)?;
+    let (folder_to, name_to) = entry(to)?;
+    let folder_from = from.folder(&folder_from)?;
     if folder_from.symlink_metadata(name_from).map_err(|error| from.failure(&error))?.is_dir() {
-        refuse_denied_below(from, &folder_from, name_from, &real_from.join(name_from))?;
+        refuse_denied_below(from, &folder_from, moved)?;
     }
-    if real_to.starts_with(real_from.join(name_from)) {
+    if Path::new(folder_to.as_str()).starts_with(from.real.as_str()) {
         return Err(to.unusable("a folder cannot be moved into itself"));
     }
-    let folder_to = to.folder_made(&real_to)?;
+    let folder_to = to.folder_made(&folder_to)?;
     rename_to_free(&folder_from, name_from, &folder_to, name_to).map_err(|error| to.failure(&error))
 }
 
@@ -96,27 +104,34 @@ fn rename_to_free(from: &Dir, name_from: &str, to: &Dir, name_to: &str) -> std::
     from.rename(name_from, to, name_to)
 }
 
-/// A folder with something on the deny list in it is neither removed nor moved.
-fn refuse_denied_below(place: &Place, folder: &Dir, name: &str, real: &Path) -> Result<(), WorkspaceError> {
-    fn find(place: &Place, folder: &Dir, real: &Path, depth: usize) -> Result<(), WorkspaceError> {
+/// The effect on an entry of a folder that is moved.
+fn moved(scope: PathScope) -> Effect {
+    match WorkspacePath::new(scope.root, scope.glob.as_str()) {
+        Ok(path) => Effect::Move { from: path.clone(), to: path },
+        // No rule about moves names it; one about all that is done to it may.
+        Err(_) => Effect::Read(scope),
+    }
+}
+
+/// A folder with something in it that the rules keep from `effect` is neither removed nor moved.
+fn refuse_denied_below(place: &Place, parent: &Dir, effect: fn(PathScope) -> Effect) -> Result<(), WorkspaceError> {
+    fn look(place: &Place, folder: &Dir, real: &Path, effect: fn(PathScope) -> Effect) -> Result<(), WorkspaceError> {
         let fail = |error| place.failure(&error);
-        if depth == MOST_DEPTH {
+        if real.components().count() > MOST_DEPTH {
             return Err(place.unusable(format!("it is more than {MOST_DEPTH} folders deep")));
         }
         for entry in folder.entries().map_err(fail)? {
             let entry = entry.map_err(fail)?;
             let path = real.join(entry.file_name());
-            if place.is_denied(&path) {
-                return Err(WorkspaceError::Denied(path.display().to_string()));
+            if place.forbids(&path, effect) {
+                return Err(WorkspaceError::Denied(plain::name(&path.to_string_lossy())));
             }
             if entry.file_type().map_err(fail)?.is_dir() {
-                find(place, &folder.open_dir(entry.file_name()).map_err(fail)?, &path, depth + 1)?;
+                look(place, &folder.open_dir_nofollow(entry.file_name()).map_err(fail)?, &path, effect)?;
             }
         }
         Ok(())
     }
-    if place.denied.is_empty() {
-        return Ok(());
-    }
-    find(place, &folder.open_dir(name).map_err(|error| place.failure(&error))?, real, 0)
+    let folder = parent.open_dir_nofollow(place.real.name()).map_err(|error| place.failure(&error))?;
+    look(place, &folder, Path::new(place.real.as_str()), effect)
 }

@@ -1,13 +1,15 @@
 //! A path together with the handle of its root: what every operation begins with.
 
-use std::borrow::Cow;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use acp_runtime_agent::capability::{PathGlob, WorkspacePath};
+use acp_runtime_agent::capability::{Effect, PathGlob, PathScope, WorkspacePath};
+use acp_runtime_agent::policy::Policy;
 use acp_runtime_agent::workspace::WorkspaceError;
 use acp_runtime_host::kernel_files::is_made_up;
+use acp_runtime_host::links;
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _};
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 /// Where an operation happens. All access is relative to `root`, so no path reaches beyond it.
@@ -15,81 +17,94 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 pub(super) struct Place {
     /// The root's handle.
     pub(super) root: Arc<Dir>,
-    /// Below the root.
+    /// Below the root, as it was named.
     pub(super) path: WorkspacePath,
+    /// Where that leads, as far as it exists. It is opened without following a link, so what was looked at is what is
+    /// used.
+    pub(super) real: WorkspacePath,
     /// The path as errors name it.
     pub(super) shown: String,
-    /// Paths that nobody may touch, by whatever name.
-    pub(super) denied: Arc<[PathGlob]>,
+    /// What is denied to everyone, by whatever name.
+    pub(super) policy: Arc<Policy>,
+}
+
+/// How far links are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Follow {
+    /// To the end.
+    All,
+    /// Up to the entry, which may be a link itself. The root is no entry.
+    Entry,
 }
 
 impl Place {
-    /// The path for system calls.
-    pub(super) fn relative(&self) -> &Path {
-        or_dot(Path::new(self.path.as_str()))
-    }
-
-    /// The path without links, as far as it exists; empty for the root. A denied one is refused.
-    pub(super) fn real(&self) -> Result<PathBuf, WorkspaceError> {
-        let real = self.real_of(self.relative())?;
-        self.refuse_denied(&real)?;
-        Ok(real)
-    }
-
-    /// The folder that holds the entry, and the entry's name: links are followed up to it, but the entry itself may be
-    /// a link. A denied entry is refused, and so is the root.
-    pub(super) fn entry(&self) -> Result<(PathBuf, &str), WorkspaceError> {
-        let Some(parent) = self.path.parent() else { return Err(self.unusable("it is the workspace itself")) };
-        let folder = self.real_of(or_dot(Path::new(parent.as_str())))?;
-        self.refuse_denied(&folder.join(self.path.name()))?;
-        Ok((folder, self.path.name()))
-    }
-
-    fn real_of(&self, path: &Path) -> Result<PathBuf, WorkspaceError> {
-        for existing in path.ancestors() {
-            match self.root.canonicalize(or_dot(existing)) {
-                Ok(real) => {
-                    let real = real.strip_prefix(".").unwrap_or(&real).to_path_buf();
-                    let rest = path.strip_prefix(existing).unwrap_or(Path::new(""));
-                    return Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) });
-                }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(self.failure(&error)),
+    /// The place, with its links followed.
+    pub(super) fn led(self, follow: Follow) -> Result<Self, WorkspaceError> {
+        let real = |path: &WorkspacePath| links::real_path(&self.root, path).map_err(|error| self.failure(&error));
+        let real = match follow {
+            Follow::All => real(&self.path)?,
+            Follow::Entry => {
+                let Some(parent) = self.path.parent() else { return Err(self.unusable("it is the workspace itself")) };
+                real(&parent)?.join(self.path.name())?
             }
-        }
-        Err(self.not_found())
+        };
+        Ok(Self { real, ..self })
+    }
+
+    /// The folder that holds it, and its name there; none for the root.
+    pub(super) fn entry(&self) -> Option<(WorkspacePath, &str)> {
+        self.real.parent().map(|folder| (folder, self.real.name()))
     }
 
     /// Opens the folder at `real`.
-    pub(super) fn folder(&self, real: &Path) -> Result<Dir, WorkspaceError> {
-        let folder = self.root.open_dir(or_dot(real)).map_err(|error| self.failure(&error))?;
+    pub(super) fn folder(&self, real: &WorkspacePath) -> Result<Dir, WorkspaceError> {
+        let folder = links::open_folder(&self.root, real).map_err(|error| self.failure(&error))?;
         self.refuse_made_up(is_made_up(&folder))?;
         Ok(folder)
     }
 
     /// Opens the folder at `real` and makes what is missing of it.
-    pub(super) fn folder_made(&self, real: &Path) -> Result<Dir, WorkspaceError> {
+    pub(super) fn folder_made(&self, real: &WorkspacePath) -> Result<Dir, WorkspaceError> {
         // Where the kernel makes the files up, making a folder is more than that.
-        if let Some(existing) = real.ancestors().find_map(|path| self.root.open_dir(or_dot(path)).ok()) {
+        let mut above = std::iter::successors(Some(real.clone()), WorkspacePath::parent);
+        if let Some(existing) = above.find_map(|path| links::open_folder(&self.root, &path).ok()) {
             self.refuse_made_up(is_made_up(&existing))?;
         }
-        if !real.as_os_str().is_empty() {
-            self.root.create_dir_all(real).map_err(|error| self.failure(&error))?;
-        }
-        self.folder(real)
+        let folder = links::make_folder(&self.root, real).map_err(|error| match error.kind() {
+            io::ErrorKind::NotADirectory => self.unusable("a file stands where a folder of its path should be"),
+            _ => self.failure(&error),
+        })?;
+        self.refuse_made_up(is_made_up(&folder))?;
+        Ok(folder)
     }
 
-    /// Opens the file at `path` below `folder` for reading: a plain file of a disk, without ever waiting.
-    pub(super) fn file(&self, folder: &Dir, path: impl AsRef<Path>) -> Result<(File, Metadata), WorkspaceError> {
+    /// Opens the file for reading: a plain file of a disk, without ever waiting.
+    pub(super) fn file(&self) -> Result<(File, Metadata), WorkspaceError> {
         let fail = |error| self.failure(&error);
-        let path = path.as_ref();
+        let (folder, name) = self.entry().ok_or_else(|| self.not_a("file"))?;
+        let folder = self.folder(&folder)?;
         // Looked at first, because merely opening a device can have an effect; and again after, for the race.
-        self.expect_file(&folder.metadata(path).map_err(fail)?)?;
-        let file = folder.open_with(path, &reading()).map_err(fail)?;
+        let found = folder.symlink_metadata(name).map_err(fail)?;
+        self.refuse_link(&found)?;
+        self.expect_file(&found)?;
+        let file = folder.open_with(name, &reading()).map_err(fail)?;
         let metadata = file.metadata().map_err(fail)?;
         self.expect_file(&metadata)?;
         self.refuse_made_up(is_made_up(&file))?;
         Ok((file, metadata))
+    }
+
+    /// Whether it is a folder. Something else is there, or nothing is.
+    pub(super) fn is_folder(&self) -> Result<bool, WorkspaceError> {
+        let Some((folder, name)) = self.entry() else { return Ok(true) };
+        let found = self.folder(&folder)?.symlink_metadata(name).map_err(|error| self.failure(&error))?;
+        self.refuse_link(&found)?;
+        Ok(found.is_dir())
+    }
+
+    /// With all links followed there is one only where that leads to nothing.
+    fn refuse_link(&self, found: &Metadata) -> Result<(), WorkspaceError> {
+        if found.is_symlink() { Err(self.not_found()) } else { Ok(()) }
     }
 
     /// Refuses what was opened where the kernel makes the files up: with `/` as a root, `/proc` is inside.
@@ -97,16 +112,11 @@ impl Place {
         if made_up { Err(WorkspaceError::MadeUp(self.shown.clone())) } else { Ok(()) }
     }
 
-    /// Whether the real path `path` is on the deny list.
-    pub(super) fn is_denied(&self, path: &Path) -> bool {
-        !self.denied.is_empty() && {
-            let text: Cow<'_, str> = path.to_string_lossy();
-            self.denied.iter().any(|glob| glob.matches(&text))
-        }
-    }
-
-    fn refuse_denied(&self, real: &Path) -> Result<(), WorkspaceError> {
-        if self.is_denied(real) { Err(WorkspaceError::Denied(self.shown.clone())) } else { Ok(()) }
+    /// Whether `effect`, done to the entry at the real path `real`, is denied to everyone. A name that is no text is
+    /// judged as it is shown.
+    pub(super) fn forbids(&self, real: &Path, effect: impl FnOnce(PathScope) -> Effect) -> bool {
+        let glob = PathGlob::exact(&real.to_string_lossy());
+        self.policy.forbids(&effect(PathScope { root: self.path.root(), glob })).is_some()
     }
 
     /// Refuses anything but a plain file.
@@ -152,11 +162,6 @@ impl Place {
     }
 }
 
-/// The root is `.` for system calls.
-fn or_dot(path: &Path) -> &Path {
-    if path.as_os_str().is_empty() { Path::new(".") } else { path }
-}
-
 #[cfg(unix)]
 fn is_loop(error: &io::Error) -> bool {
     rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::LOOP)
@@ -167,10 +172,10 @@ fn is_loop(_error: &io::Error) -> bool {
     false
 }
 
-/// Options that never wait for the other end of a pipe and never take a terminal.
+/// Options that follow no link, never wait for the other end of a pipe and never take a terminal.
 pub(super) fn reading() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.read(true);
+    options.read(true).follow(FollowSymlinks::No);
     #[cfg(unix)]
     {
         use cap_std::fs::OpenOptionsExt;

@@ -13,9 +13,14 @@ use std::{
 
 use std::sync::Arc;
 
+use acp_runtime_agent::capability::{RootId, WorkspacePath};
+use acp_runtime_agent::workspace::WorkspaceError;
 use acp_runtime_host::kernel_files::is_made_up;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+
+use super::file;
+use super::place::{Follow, Place};
 
 /// Why a folder cannot be a root of a session. The words do not name it: who asked knows which it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,10 +50,27 @@ pub enum RootError {
 /// A root that was opened.
 #[derive(Debug, Clone)]
 pub struct OpenRoot {
+    /// Absolute, as it was given.
+    pub path: PathBuf,
     /// What all access goes through.
     pub handle: Arc<Dir>,
     /// Absolute, without links.
     pub canonical: PathBuf,
+}
+
+impl OpenRoot {
+    /// The text of a file that the runtime itself reads here; none where there is no such file. A link that leads out is
+    /// an error, as for everybody else.
+    pub fn text(&self, path: &str) -> Result<Option<String>, WorkspaceError> {
+        let path = WorkspacePath::new(RootId(0), path)?;
+        let (root, real, shown) = (self.handle.clone(), path.clone(), path.to_string());
+        let text = Place { root, path, real, shown, policy: Arc::default() }.led(Follow::All);
+        match text.and_then(|place| file::read(&place)) {
+            Ok(text) => Ok(Some(text)),
+            Err(WorkspaceError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// All roots of this process.
@@ -77,7 +99,7 @@ impl RootRegistry {
         // Only a second spelling to recognise on input; what is reached is decided by the handle.
         let canonical = path.canonicalize().map_err(failure)?;
         let handle = self.share(handle).map_err(failure)?;
-        Ok(OpenRoot { handle, canonical })
+        Ok(OpenRoot { path: path.to_owned(), handle, canonical })
     }
 
     #[cfg(unix)]

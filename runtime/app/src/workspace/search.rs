@@ -2,14 +2,17 @@
 //!
 //! Folders are walked and files are opened one by one, each through the handle of the folder it was seen in, so links
 //! and races lead nowhere else. Links are not followed. What `.gitignore` and `.ignore` name is left out, and so is
-//! what begins with a dot, unless a glob asks for such names. Patterns run on a linear engine.
+//! what begins with a dot, unless a glob asks for such names. Of what may not be read not even the name is told; what
+//! could not be looked at is counted. Patterns run on a linear engine.
 
 use std::io;
 use std::path::Path;
 
-use acp_runtime_agent::capability::WorkspacePath;
-use acp_runtime_agent::workspace::{EntryKind, Found, Hit, Search, WorkspaceError};
+use acp_runtime_agent::capability::{Effect, WorkspacePath};
+use acp_runtime_agent::plain;
+use acp_runtime_agent::workspace::{EntryKind, Found, Hit, MissReason, Missed, Search, WorkspaceError};
 use acp_runtime_host::kernel_files::is_made_up;
+use cap_fs_ext::DirExt as _;
 use cap_std::fs::Dir;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -34,9 +37,11 @@ const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
 
 /// Searches below `place` until `stop` is cancelled.
 pub(super) fn search(place: &Place, search: &Search, stop: &CancellationToken) -> Result<Found, WorkspaceError> {
-    let real = place.real()?;
-    let Some(real) = real.to_str() else { return Err(place.not_found()) };
-    let metadata = place.root.metadata(place.relative()).map_err(|error| place.failure(&error))?;
+    let real = place.real.as_str();
+    if place.forbids(Path::new(real), Effect::Read) {
+        return Err(WorkspaceError::Denied(place.shown.clone()));
+    }
+    let is_folder = place.is_folder()?;
     let mut walk = Walk {
         place,
         real,
@@ -45,13 +50,11 @@ pub(super) fn search(place: &Place, search: &Search, stop: &CancellationToken) -
         ignores: Vec::new(),
         hits: Hits { found: Found::default(), limit: search.limit, stop },
     };
-    if metadata.is_dir() {
+    if is_folder {
         walk.ignores_above()?;
-        let folder = place.folder(Path::new(real))?;
-        walk.folder(&folder, "", 0);
-    } else {
-        let (folder, name) = real.rsplit_once('/').unwrap_or(("", real));
-        walk.file(&place.folder(Path::new(folder))?, name, "", EntryKind::File);
+        walk.folder(&place.folder(&place.real)?, "", 0);
+    } else if let Some((folder, name)) = place.entry() {
+        walk.file(&place.folder(&folder)?, name, "", EntryKind::File);
     }
     Ok(walk.hits.found)
 }
@@ -67,6 +70,14 @@ struct Walk<'a> {
     hits: Hits<'a>,
 }
 
+/// An entry of a folder.
+struct Seen {
+    /// Its name; one that is no text as far as it is.
+    name: String,
+    is_text: bool,
+    kind: EntryKind,
+}
+
 /// The patterns of one folder's ignore files.
 struct Ignores {
     /// The length of the folder's real path and the slash after it.
@@ -77,18 +88,26 @@ struct Ignores {
 impl Walk<'_> {
     /// `below` is the folder's path under the place of the search.
     fn folder(&mut self, folder: &Dir, below: &str, depth: usize) {
-        let Ok(entries) = folder.entries() else { return };
-        let mut found: Vec<(String, EntryKind)> = Vec::new();
-        for entry in entries.flatten() {
-            let Ok(name) = entry.file_name().into_string() else { continue };
+        let Ok(entries) = folder.entries() else { return self.hits.miss(MissReason::Closed, below) };
+        let mut found: Vec<Seen> = Vec::new();
+        for entry in entries {
+            let Ok(entry) = entry else {
+                self.hits.miss(MissReason::Closed, below);
+                break;
+            };
+            // What has vanished meanwhile is not there.
             let Ok(file_type) = entry.file_type() else { continue };
-            found.push((name, kind(file_type)));
+            let (name, is_text) = match entry.file_name().into_string() {
+                Ok(name) => (name, true),
+                Err(name) => (name.to_string_lossy().into_owned(), false),
+            };
+            found.push(Seen { name, is_text, kind: kind(file_type) });
         }
         // As whole paths sort: a folder's name goes on with a slash.
-        found.sort_by_cached_key(|(name, kind)| format!("{name}{}", if is_folder(*kind) { "/" } else { "" }));
+        found.sort_by_cached_key(|seen| format!("{}{}", seen.name, if is_folder(seen.kind) { "/" } else { "" }));
         let before = self.ignores.len();
         self.read_ignores(folder, &join(self.real, below));
-        for (name, kind) in found {
+        for Seen { name, is_text, kind } in found {
             if self.hits.is_over() {
                 break;
             }
@@ -96,15 +115,21 @@ impl Walk<'_> {
             if self.leaves_out(&name, &join(self.real, &path), kind) {
                 continue;
             }
+            let is_named = is_text && self.place.path.join(&path).is_ok();
             match kind {
-                EntryKind::Directory if depth < MOST_DEPTH => {
-                    if let Some(folder) = folder.open_dir(&name).ok().filter(|folder| !is_made_up(folder)) {
-                        self.folder(&folder, &path, depth + 1);
-                    }
+                EntryKind::Directory if !is_named => self.hits.miss(MissReason::Unnamed, &path),
+                EntryKind::Directory if depth == MOST_DEPTH => self.hits.miss(MissReason::TooDeep, &path),
+                EntryKind::Directory => match folder.open_dir_nofollow(&name) {
+                    Ok(folder) if is_made_up(&folder) => {}
+                    Ok(folder) => self.folder(&folder, &path, depth + 1),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(_) => self.hits.miss(MissReason::Closed, &path),
+                },
+                EntryKind::File | EntryKind::Link if is_named => self.file(folder, &name, &path, kind),
+                EntryKind::File | EntryKind::Link if self.names.accept(&path) => {
+                    self.hits.miss(MissReason::Unnamed, &path);
                 }
-                EntryKind::Directory => self.hits.found.cut = true,
-                EntryKind::File | EntryKind::Link => self.file(folder, &name, &path, kind),
-                EntryKind::Other => {}
+                EntryKind::File | EntryKind::Link | EntryKind::Other => {}
             }
         }
         self.ignores.truncate(before);
@@ -114,7 +139,6 @@ impl Walk<'_> {
         if !self.names.accept(if below.is_empty() { name } else { below }) {
             return;
         }
-        // A name that is no path of ours, such as one with a backslash, cannot be asked for either.
         let Ok(path) = self.place.path.join(below) else { return };
         match &mut self.lines {
             None => {
@@ -127,7 +151,7 @@ impl Walk<'_> {
 
     fn leaves_out(&self, name: &str, real: &str, kind: EntryKind) -> bool {
         let hidden = name.starts_with('.') && (!self.names.hidden || VERSION_CONTROL.contains(&name));
-        hidden || self.is_ignored(real, is_folder(kind)) || self.place.is_denied(Path::new(real))
+        hidden || self.is_ignored(real, is_folder(kind)) || self.place.forbids(Path::new(real), Effect::Read)
     }
 
     /// The innermost ignore file that says anything decides.
@@ -141,10 +165,11 @@ impl Walk<'_> {
     }
 
     fn ignores_above(&mut self) -> Result<(), WorkspaceError> {
-        let mut above: Vec<&str> = Path::new(self.real).ancestors().skip(1).filter_map(Path::to_str).collect();
+        let mut above: Vec<WorkspacePath> =
+            std::iter::successors(self.place.real.parent(), WorkspacePath::parent).collect();
         above.reverse();
         for folder in above {
-            self.read_ignores(&self.place.folder(Path::new(folder))?, folder);
+            self.read_ignores(&self.place.folder(&folder)?, folder.as_str());
         }
         Ok(())
     }
@@ -232,9 +257,13 @@ impl Lines {
         Ok(Self { matcher, searcher })
     }
 
-    /// Files that cannot be opened, are too big or are not text have no lines.
+    /// Files that are too big or are not text have no lines.
     fn look(&mut self, folder: &Dir, name: &str, path: &WorkspacePath, hits: &mut Hits<'_>) {
-        let Ok(file) = folder.open_with(name, &reading()) else { return };
+        let file = match folder.open_with(name, &reading()) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+            Err(_) => return hits.miss(MissReason::Closed, path.as_str()),
+        };
         if is_made_up(&file) || !file.metadata().is_ok_and(|found| found.is_file() && found.len() <= MOST_SEARCHED) {
             return;
         }
@@ -258,6 +287,14 @@ impl Hits<'_> {
     /// Whether nothing more is wanted.
     fn is_over(&self) -> bool {
         self.found.cut || self.stop.is_cancelled()
+    }
+
+    /// Notes that the file or folder at `path` was not looked at.
+    fn miss(&mut self, reason: MissReason, path: &str) {
+        match self.found.missed.iter_mut().find(|missed| missed.reason == reason) {
+            Some(missed) => missed.count += 1,
+            None => self.found.missed.push(Missed { reason, count: 1, first: plain::name(path) }),
+        }
     }
 
     /// Takes a hit, or notes that there was one more than wanted; says whether to go on.

@@ -2,19 +2,20 @@
 
 #![expect(clippy::disallowed_methods, reason = "the tests set up folders and attack them")]
 
+mod links;
 mod searching;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use acp_runtime_agent::capability::{GrantSet, PluginId, ToolName};
-use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Origin};
+use acp_runtime_agent::capability::{GrantSet, PathGlob, PluginId, ToolName};
+use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Origin, Refusal};
 use acp_runtime_agent::options::SharedLeeway;
-use acp_runtime_agent::policy::{Mode, Policy};
+use acp_runtime_agent::policy::Mode;
 use acp_runtime_agent::transcript::ToolCallId;
 use acp_runtime_agent::workspace::EntryKind;
 use tempfile::TempDir;
@@ -40,12 +41,29 @@ impl AuditSink for Willing {
     fn record(&self, _: AuditEntry<'_>) {}
 }
 
-/// A permit from a real gate in mode `auto`.
+impl Ground for Willing {}
+
+/// A permit from a real gate in mode `auto`, where there are no links.
 pub(crate) async fn permit(effects: Vec<Effect>) -> Permit {
+    permit_on(Arc::new(Willing), Policy::default(), effects).await.unwrap()
+}
+
+/// What a real gate in mode `auto` says.
+pub(crate) async fn permit_on(
+    ground: Arc<dyn Ground>,
+    policy: Policy,
+    effects: Vec<Effect>,
+) -> Result<Permit, Refusal> {
     let (mode, willing) = (SharedLeeway::new(Mode::Auto), Arc::new(Willing));
-    let gate = Gate::new(Arc::new(Policy::default()), mode, willing.clone(), willing.clone(), willing);
+    let gate = Gate::new(Arc::new(policy), mode, willing.clone(), willing.clone(), willing, ground);
     let origin = Origin::Model { call: ToolCallId::new("c"), tool: ToolName::new("test").unwrap() };
-    gate.authorize(origin, effects).await.unwrap()
+    gate.authorize(origin, effects).await
+}
+
+/// A workspace of these folders.
+pub(crate) fn opened(folders: &[PathBuf], policy: Policy) -> DiskWorkspace {
+    let registry = RootRegistry::default();
+    DiskWorkspace::new(folders.iter().map(|folder| registry.open(folder).unwrap()).collect(), Arc::new(policy))
 }
 
 /// A permit for all files of two roots.
@@ -61,7 +79,7 @@ async fn permit_for_all() -> Permit {
 /// `project/` is the root; `outside/secret` is what must never be seen or changed.
 struct Disk {
     folder: TempDir,
-    workspace: DiskWorkspace,
+    workspace: Arc<DiskWorkspace>,
     permit: Permit,
 }
 
@@ -70,6 +88,10 @@ async fn disk() -> Disk {
 }
 
 async fn disk_denying(denied: &[&str]) -> Disk {
+    disk_under(Policy::new(denied.iter().map(|glob| PathGlob::parse(glob).unwrap()).collect())).await
+}
+
+async fn disk_under(policy: Policy) -> Disk {
     let folder = tempfile::tempdir().unwrap();
     for inside in ["project/sub/deep", "outside/folder"] {
         fs::create_dir_all(folder.path().join(inside)).unwrap();
@@ -77,8 +99,7 @@ async fn disk_denying(denied: &[&str]) -> Disk {
     fs::write(folder.path().join("outside/secret"), "secret").unwrap();
     fs::write(folder.path().join("project/real.txt"), "real").unwrap();
     fs::write(folder.path().join("project/sub/inner.txt"), "inner").unwrap();
-    let denied = denied.iter().map(|glob| PathGlob::parse(glob).unwrap()).collect();
-    let workspace = DiskWorkspace::open(&RootRegistry::default(), &[folder.path().join("project")], denied).unwrap();
+    let workspace = Arc::new(opened(&[folder.path().join("project")], policy));
     Disk { folder, workspace, permit: permit_for_all().await }
 }
 
@@ -482,7 +503,7 @@ async fn a_second_root_is_apart_and_named_in_the_client_s_spelling() {
     }
     symlink(folder.path().join("b"), folder.path().join("spelled")).unwrap();
     let folders = [folder.path().join("a"), folder.path().join("spelled")];
-    let workspace = DiskWorkspace::open(&RootRegistry::default(), &folders, Arc::default()).unwrap();
+    let workspace = opened(&folders, Policy::default());
     let permit = permit_for_all().await;
     for (spelling, text) in [("file", "a"), ("spelled/file", "b"), ("b/file", "b")] {
         let path = folder.path().join(spelling).display().to_string();
@@ -532,7 +553,7 @@ async fn what_the_kernel_makes_up_is_no_project_s() {
             assert_eq!(registry.open(Path::new(root)).unwrap_err(), RootError::MadeUp(root.to_owned()));
         }
     }
-    let whole = DiskWorkspace::open(&registry, &[PathBuf::from("/")], Arc::default()).unwrap();
+    let whole = opened(&[PathBuf::from("/")], Policy::default());
     let permit = permit_for_all().await;
     for path in ["proc/self/environ", "proc/version", "proc/sys/kernel/hostname", "sys/kernel/mm/hugepages"] {
         let path = at(path);

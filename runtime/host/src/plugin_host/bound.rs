@@ -135,15 +135,17 @@ impl BoundPlugin {
 
     /// The folders that the gate allows. Without those to read the call cannot begin; without those to write it can.
     async fn mounts(&self, call: &Call, folders: Folders) -> Result<Vec<Mount>, Refusal> {
+        let Some(session) = &call.session else { return Ok(Vec::new()) };
         let capabilities = &self.plugin.manifest().capabilities;
         let mut mounts = self.scope.folders.readable(capabilities);
         if !mounts.is_empty() {
-            call.authorize_beforehand(mounts.iter().map(Mount::effect).collect()).await?;
+            let permit = call.ask(session, mounts.iter().map(Mount::effect).collect()).await?;
+            mounts = mounts.into_iter().map(|mount| mount.allowed(&permit)).collect();
         }
         if folders == Folders::Writable {
             for mount in self.scope.folders.writable(capabilities) {
-                match call.authorize_beforehand(vec![mount.effect()]).await {
-                    Ok(()) => mounts.push(mount),
+                match call.ask(session, vec![mount.effect()]).await {
+                    Ok(permit) => mounts.push(mount.allowed(&permit)),
                     Err(refusal) => tracing::debug!("plugin `{}` runs without it: {refusal}", self.plugin.id()),
                 }
             }

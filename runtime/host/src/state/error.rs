@@ -1,7 +1,7 @@
 //! What a host function answers instead of a result: a value that the guest can read, never a trap.
 
 use acp_runtime_agent::capability::PathError;
-use acp_runtime_agent::gate::Refusal;
+use acp_runtime_agent::gate::{Refusal, RefusalKind};
 use acp_runtime_agent::workspace::WorkspaceError;
 
 use crate::kv::KvError;
@@ -37,8 +37,13 @@ impl HostError {
 
 impl From<&Refusal> for HostError {
     fn from(refusal: &Refusal) -> Self {
-        let kind = if refusal.cancelled { "std:cancelled" } else { "std:denied" };
-        Self::new(kind, format!("{refusal} ({})", refusal.hint))
+        let kind = match refusal.kind {
+            RefusalKind::Denied => "std:denied",
+            RefusalKind::Cancelled => "std:cancelled",
+            RefusalKind::Conflict => "std:conflict",
+        };
+        let retry = refusal.kind == RefusalKind::Conflict;
+        Self { kind, message: format!("{refusal} ({})", refusal.hint), retry }
     }
 }
 
@@ -60,6 +65,7 @@ impl From<WorkspaceError> for HostError {
             | WorkspaceError::MultiplyLinked(_)
             | WorkspaceError::MadeUp(_)
             | WorkspaceError::Forbidden { .. } => "std:denied",
+            WorkspaceError::LeadsElsewhere(_) => "std:conflict",
             WorkspaceError::TooLarge { .. } => "std:limit",
             WorkspaceError::WrongKind { .. }
             | WorkspaceError::NotText(_)
@@ -68,7 +74,8 @@ impl From<WorkspaceError> for HostError {
             | WorkspaceError::BadPattern { .. } => "std:invalid-args",
             WorkspaceError::NoPermit(_) | WorkspaceError::System { .. } => "std:internal",
         };
-        Self::new(kind, error.to_string())
+        let retry = matches!(error, WorkspaceError::LeadsElsewhere(_));
+        Self { kind, message: error.to_string(), retry }
     }
 }
 

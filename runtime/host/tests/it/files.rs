@@ -147,6 +147,26 @@ async fn a_folder_that_leads_out_is_not_mounted() {
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
 }
 
+/// A right to a folder is one to that folder, and not to what a link of its name leads to.
+#[tokio::test]
+async fn a_folder_that_leads_elsewhere_inside_is_judged_there() {
+    let narrow = "[capabilities]\nfs.read = [{ glob = \"linked/**\", reason = \"reads\" }]";
+    let both = "[capabilities]\nfs.read = [{ glob = \"linked/**\", reason = \"reads\" }, \
+                { glob = \"docs/**\", reason = \"reads\" }]";
+    let runtime = project();
+    symlink("docs", runtime.project.path().join("linked")).unwrap();
+    let error = runtime.call(&*tool(&runtime, narrow), json!({ "p": "ra.txt" })).await.unwrap_err();
+    let denied = "denied: read `docs/**`: the plugin's manifest does not ask for it; `linked/**` leads there";
+    assert!(told(&error).1.starts_with(denied), "{error}");
+    assert_eq!(does(&runtime, &*tool(&runtime, both), &["ra.txt"]).await, ["documented"]);
+
+    // A folder to write in: the call begins without it.
+    symlink("docs", runtime.project.path().join("notes")).unwrap();
+    let answers = does(&runtime, &*tool(&runtime, NOTES), &["rinside.txt", "wnew.txt"]).await;
+    assert!(answers[0] == "inside" && [NOT_PERMITTED, READ_ONLY].contains(&answers[1].as_str()), "{answers:?}");
+    assert_eq!(std::fs::read_dir(runtime.project.path().join("docs")).unwrap().count(), 1);
+}
+
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn the_folder_is_the_one_that_the_session_holds() {

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, Roots, Tier, ToolName, WorkspacePath};
 use acp_runtime_agent::elicit::{Elicitor, Form, Page, Reply};
 use acp_runtime_agent::event::{EventSink, SessionEvent};
-use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Origin, Permit};
+use acp_runtime_agent::gate::{
+    Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Ground, Origin, Permit,
+};
 use acp_runtime_agent::options::SharedLeeway;
 use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolError};
@@ -15,6 +17,7 @@ use acp_runtime_agent::transcript::{SessionId, ToolCallId, ToolOutcome};
 use acp_runtime_agent::workspace::{Entry, Found, Search, Workspace, WorkspaceError, require};
 use acp_runtime_host::kv::{KvEntry, KvError, KvSpace, KvStore};
 use acp_runtime_host::limits::Limits;
+use acp_runtime_host::links;
 use acp_runtime_host::manifest::{Inventory, Manifest, ToolEntry};
 use acp_runtime_host::package::Package;
 use acp_runtime_host::plugin_host::{Plugin, PluginHost, SessionPlugins};
@@ -106,7 +109,8 @@ impl Runtime {
 
     pub fn gate(&self) -> Arc<Gate> {
         let (policy, mode) = (Arc::new(Policy::default()), self.mode.clone());
-        Arc::new(Gate::new(policy, mode, self.person.clone(), self.book.clone(), Arc::new(NoAudit)))
+        let ground = Arc::new(Disk(Dir::open_ambient_dir(&*self.root, ambient_authority()).unwrap()));
+        Arc::new(Gate::new(policy, mode, self.person.clone(), self.book.clone(), Arc::new(NoAudit), ground))
     }
 
     /// Calls the only tool of a guest as the model would.
@@ -248,6 +252,16 @@ struct NoAudit;
 
 impl AuditSink for NoAudit {
     fn record(&self, _entry: AuditEntry<'_>) {}
+}
+
+/// The folder, and where its links lead.
+struct Disk(Dir);
+
+impl Ground for Disk {
+    fn real<'a>(&'a self, path: &'a WorkspacePath) -> BoxFuture<'a, Option<WorkspacePath>> {
+        let real = links::real_path(&self.0, path).ok();
+        async { real }.boxed()
+    }
 }
 
 /// Texts by path, as an editor has them.

@@ -9,7 +9,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, RootId, Roots, ToolName, WorkspacePath};
 use acp_runtime_agent::context::History;
 use acp_runtime_agent::event::{EventSink as _, SessionEvent};
-use acp_runtime_agent::gate::{AuditEntry, AuditSink, Gate, GrantBook, Origin, Permit};
+use acp_runtime_agent::gate::{AuditEntry, AuditSink, Gate, GrantBook, Ground, Origin, Permit};
 use acp_runtime_agent::model::{
     InputSchema, Model, ModelChoice, ModelError, ModelEvent, ModelRequest, ModelSource, ToolKind, ToolSpec,
 };
@@ -455,6 +455,8 @@ impl GrantBook for Nothing {
     }
 }
 
+impl Ground for Nothing {}
+
 impl AuditSink for Nothing {
     fn record(&self, _entry: AuditEntry<'_>) {}
 }
@@ -490,7 +492,7 @@ impl Factory {
         let shelf = Arc::new(Shelf(self.script.clone()));
         let options = Arc::new(Options::new(Choices::default(), shelf, vec![plugin]).unwrap());
         let leeway = options.leeway().clone();
-        let gate = Gate::new(Arc::new(Policy::default()), leeway, approver, nothing.clone(), nothing);
+        let gate = Gate::new(Arc::new(Policy::default()), leeway, approver, nothing.clone(), nothing.clone(), nothing);
         let files = face.overlay(&id, &roots, self.files.clone());
         let mut tools = ToolCatalog::new(options.switches().clone());
         for (name, kind) in [

@@ -1,5 +1,7 @@
 //! What a search finds, and what it leaves out.
 
+use acp_runtime_agent::workspace::{MissReason, Missed};
+
 use super::*;
 
 #[tokio::test]
@@ -91,8 +93,43 @@ async fn a_search_is_bounded() {
 #[tokio::test]
 async fn a_search_that_nobody_waits_for_ends() {
     let disk = disk().await;
-    let (place, stop) = (disk.workspace.place(&at("")).unwrap(), CancellationToken::new());
+    let (place, stop) = (disk.workspace.place(&at(""), Follow::All).await.unwrap(), CancellationToken::new());
     assert_eq!(search::search(&place, &search("", &[], None), &stop).unwrap().hits.len(), 2);
     stop.cancel();
     assert_eq!(search::search(&place, &search("", &[], None), &stop).unwrap(), Found::default());
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_is_not_searched_is_counted_and_the_rest_is_found() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let disk = disk().await;
+    let chain = |folders: usize| ["d"; 200][..folders].join("/");
+    for folders in [128, 130] {
+        disk.file(&format!("{}/hit", chain(folders)), "needle");
+    }
+    disk.file("zone/hit", "needle");
+    disk.file("back\\slash/hit", "needle");
+    for name in [&b"sub/\xFF.txt"[..], b"sub/\xFE.txt", b"sub/deep\xFF/hit", b"sub/ignored\xFF"] {
+        let path = disk.project("").join(OsStr::from_bytes(name));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "needle").unwrap();
+    }
+    disk.file("sub/.gitignore", "ignored*\n");
+    let missed = |reason, count, first: &str| Missed { reason, count, first: first.to_owned() };
+    let too_deep = || missed(MissReason::TooDeep, 1, &chain(129));
+    for (globs, unnamed) in [
+        (vec![], missed(MissReason::Unnamed, 4, "back\\slash")),
+        (vec!["hit"], missed(MissReason::Unnamed, 2, "back\\slash")),
+    ] {
+        let found = disk.workspace.search(&disk.permit, &search("", &globs, Some("needle"))).await.unwrap();
+        let hits: Vec<&str> = found.hits.iter().map(|hit| hit.path.as_str()).collect();
+        assert_eq!(hits, [format!("{}/hit", chain(128)).as_str(), "zone/hit"], "{globs:?}");
+        assert!(!found.cut);
+        assert_eq!(found.missed, [unnamed, too_deep()], "{globs:?}");
+    }
+    let found = disk.workspace.search(&disk.permit, &search("zone", &[], None)).await.unwrap();
+    assert_eq!(found.missed, []);
 }
