@@ -40,15 +40,18 @@ pub(super) fn write(place: &Place, text: &str) -> Result<(), WorkspaceError> {
     replace(&folder, name, old, |file| file.write_all(text.as_bytes())).map_err(fail)
 }
 
-/// A number for what stands there: of the whole file where it is one that is read, else of what is known of it.
+/// A number for what stands there: for the bytes of a file, or for what is known of one that is too large to be read. One
+/// that was written again with the same bytes has not changed.
 pub(super) fn stamp(place: &Place) -> u64 {
     let mut stamp = DefaultHasher::new();
     match place.file() {
         Ok((mut file, metadata)) => {
-            (metadata.len(), metadata.modified().ok().map(cap_std::time::SystemTime::into_std)).hash(&mut stamp);
             let mut bytes = Vec::new();
-            if metadata.len() <= MOST_READ && (&mut file).take(MOST_READ).read_to_end(&mut bytes).is_ok() {
+            if metadata.len() <= MOST_READ && (&mut file).take(MOST_READ + 1).read_to_end(&mut bytes).is_ok() {
                 bytes.hash(&mut stamp);
+            } else {
+                let time = metadata.modified().ok().map(cap_std::time::SystemTime::into_std);
+                (metadata.len(), time).hash(&mut stamp);
             }
         }
         Err(error) => error.to_string().hash(&mut stamp),

@@ -143,6 +143,14 @@ async fn a_file_has_another_stamp_once_it_changed() {
     let before = stamp().await;
     assert_eq!(stamp().await, before);
     let kept = fs::metadata(disk.project("real.txt")).unwrap().modified().unwrap();
+    disk.write("real.txt", "real").await.unwrap();
+    fs::File::options()
+        .write(true)
+        .open(disk.project("real.txt"))
+        .unwrap()
+        .set_modified(kept - Duration::from_secs(9))
+        .unwrap();
+    assert_eq!(stamp().await, before, "another file with the same text is no change");
     fs::write(disk.project("real.txt"), "RAEL").unwrap();
     fs::File::options().write(true).open(disk.project("real.txt")).unwrap().set_modified(kept).unwrap();
     let changed = stamp().await;
