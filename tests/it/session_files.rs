@@ -124,6 +124,25 @@ async fn a_write_goes_through_the_editor() {
     editor.close().await;
 }
 
+#[tokio::test]
+async fn a_plugin_s_write_is_shown_and_goes_through_the_editor() {
+    const UNSAVED: &str = "# plan\n\nnot saved yet\n";
+    const ADDED: &str = "# plan\n\nnot saved yet\n\nmore\n";
+    let runtime = Runtime::new().file("notes/plan.md", "# plan\n");
+    let path = runtime.project().join("notes/plan.md");
+    let editor = runtime.editor_with(EditorOptions::default().with_files().with_buffer(&path, UNSAVED)).await;
+    let session = editor.new_session().await;
+    editor.prompt(&session, r#"/call notes__add {"title": "plan", "text": "more"}"#).await;
+    let asked = editor.permissions();
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].title(), "plugin aar:notes: write `notes/plan.md`");
+    assert_eq!(asked[0].diff(), json!({ "type": "diff", "path": path, "oldText": UNSAVED, "newText": ADDED }));
+    assert_eq!(editor.buffer(&path).as_deref(), Some(ADDED));
+    let written = ("fs/write_text_file".to_owned(), path.display().to_string());
+    assert!(editor.file_calls().contains(&written), "{:?}", editor.file_calls());
+    editor.close().await;
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn a_link_that_leads_out_is_not_followed() {

@@ -266,10 +266,7 @@ impl Gate {
         effects: Vec<Effect>,
         exhibit: Exhibit,
     ) -> Result<Permit, Refusal> {
-        let mut wishes = Vec::with_capacity(effects.len());
-        for effect in effects {
-            wishes.push(Wish::of(effect, &*self.ground).await);
-        }
+        let wishes = self.wishes(effects).await;
         let mut open = Vec::new();
         for wish in &wishes {
             match self.judge(&origin, wish) {
@@ -299,6 +296,32 @@ impl Gate {
         }
         let asked = !open.is_empty();
         Ok(Permit { origin, wishes, asked })
+    }
+
+    /// A permit for what is allowed without a question; none where a rule refuses it or a person would have to decide.
+    /// Nothing is refused by that, so only what is allowed is audited.
+    pub async fn unasked(&self, origin: Origin, effects: Vec<Effect>) -> Option<Permit> {
+        let wishes = self.wishes(effects).await;
+        let mut by = Vec::with_capacity(wishes.len());
+        for wish in &wishes {
+            by.push(match self.judge(&origin, wish) {
+                Decision::Allow => "policy",
+                Decision::Ask if self.remembered(&origin, wish).await == Some(true) => "remembered",
+                Decision::Ask | Decision::Deny(_) => return None,
+            });
+        }
+        for (wish, by) in wishes.iter().zip(by) {
+            self.note(&origin, wish, true, by);
+        }
+        Some(Permit { origin, wishes, asked: false })
+    }
+
+    async fn wishes(&self, effects: Vec<Effect>) -> Vec<Wish> {
+        let mut wishes = Vec::with_capacity(effects.len());
+        for effect in effects {
+            wishes.push(Wish::of(effect, &*self.ground).await);
+        }
+        wishes
     }
 
     /// What is denied to everyone holds for the name that was given, too: a rule about a link says what it says.

@@ -2,6 +2,7 @@
 //!
 //! Plain data; knows nothing about how it came about or where it is kept. Serializable, because events carry it.
 
+mod change;
 mod conversation;
 mod cost;
 
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use change::change;
 pub use conversation::Conversation;
 pub use cost::{Cost, Price, Spending};
 

@@ -6,7 +6,6 @@
 //! about policy or about who asks. Tested as tables against a real folder.
 
 mod ask_user;
-mod change;
 mod edit_file;
 mod find_files;
 mod grep;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use acp_runtime_agent::capability::{Effect, PanelName, PluginId};
 use acp_runtime_agent::event::SessionEvent;
-use acp_runtime_agent::gate::{Origin, Permit, Refusal};
+use acp_runtime_agent::gate::{Exhibit, Origin, Permit, Refusal};
 use acp_runtime_agent::transcript::ToolCallId;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::ResourceTable;
@@ -121,17 +121,36 @@ impl Call {
 
     /// Asks the gate for what an import does. A refusal is the guest's to read.
     pub(crate) async fn authorize(&self, effects: Vec<Effect>) -> Result<Permit, HostError> {
+        self.authorize_with(effects, Exhibit::default()).await
+    }
+
+    /// [`Call::authorize`], with what the person is shown beside the question.
+    pub(crate) async fn authorize_with(&self, effects: Vec<Effect>, exhibit: Exhibit) -> Result<Permit, HostError> {
         match &self.session {
-            Some(session) => self.ask(session, effects).await.map_err(|refusal| HostError::from(&refusal)),
+            Some(session) => self.ask(session, effects, exhibit).await.map_err(|refusal| HostError::from(&refusal)),
             None => Err(HostError::denied(UNLENT)),
         }
     }
 
+    /// A permit for what nobody need be asked about; none where there is none.
+    pub(crate) async fn unasked(&self, effects: Vec<Effect>) -> Option<Permit> {
+        let session = self.session.as_ref()?;
+        session.scope.gate.unasked(self.origin(session), effects).await
+    }
+
     /// Asks the gate of `session`. The deadline stands still meanwhile, since a person may be asked.
-    pub(crate) async fn ask(&self, session: &SessionCall, effects: Vec<Effect>) -> Result<Permit, Refusal> {
+    pub(crate) async fn ask(
+        &self,
+        session: &SessionCall,
+        effects: Vec<Effect>,
+        exhibit: Exhibit,
+    ) -> Result<Permit, Refusal> {
         let _paused = self.deadline.pause();
-        let origin = Origin::Plugin { plugin: self.plugin.clone(), call: session.tool_call.clone() };
-        session.scope.gate.authorize(origin, effects).await
+        session.scope.gate.authorize_with(self.origin(session), effects, exhibit).await
+    }
+
+    fn origin(&self, session: &SessionCall) -> Origin {
+        Origin::Plugin { plugin: self.plugin.clone(), call: session.tool_call.clone() }
     }
 }
 

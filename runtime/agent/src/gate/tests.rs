@@ -343,3 +343,23 @@ async fn an_answer_is_about_what_stood_there() {
         }
     }
 }
+
+#[tokio::test]
+async fn what_needs_no_question_is_allowed_without_one() {
+    let (world, gate) = gate(Mode::Review, None);
+    let read = |text| vec![Effect::Read(path(text).scope())];
+    let permit = gate.unasked(model(), read("link/a")).await.unwrap();
+    assert!(!permit.was_asked() && permit.reaches(&read("notes/a")[0]));
+    for (origin, effects) in [
+        (model(), vec![write("a")]),
+        (model(), [read("a"), vec![write("a")]].concat()),
+        (plugin("acme:notes"), read("a")),
+        (plugin("acme:other"), read("a")),
+    ] {
+        assert!(gate.unasked(origin, effects.clone()).await.is_none(), "{effects:?}");
+    }
+    world.remembered.lock().unwrap().insert("plugin acme:notes read `a`".to_owned(), true);
+    assert!(gate.unasked(plugin("acme:notes"), read("a")).await.is_some());
+    let audited = ["read `notes/a` allowed by policy", "read `a` allowed by remembered"];
+    assert_eq!(*world.audit.lock().unwrap(), audited, "nothing was refused");
+}

@@ -6,11 +6,10 @@ use acp_runtime_agent::capability::{Effect, WorkspacePath};
 use acp_runtime_agent::model::{ToolKind, ToolSpec};
 use acp_runtime_agent::plain;
 use acp_runtime_agent::tool::{Presentation, ToolError};
-use acp_runtime_agent::transcript::{ToolContent, ToolOutcome};
+use acp_runtime_agent::transcript::{ToolContent, ToolOutcome, change};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::change::change;
 use super::near_miss::near_miss;
 use super::on_files::{FileCall, FileTool, Files};
 use super::spec;

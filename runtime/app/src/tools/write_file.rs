@@ -5,12 +5,11 @@ use std::sync::{Arc, LazyLock};
 use acp_runtime_agent::capability::{Effect, WorkspacePath};
 use acp_runtime_agent::model::{ToolKind, ToolSpec};
 use acp_runtime_agent::tool::{Presentation, ToolError};
-use acp_runtime_agent::transcript::{ToolContent, ToolOutcome};
+use acp_runtime_agent::transcript::{ToolContent, ToolOutcome, change};
 use acp_runtime_agent::workspace::WorkspaceError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::change::change;
 use super::on_files::{FileCall, FileTool, Files};
 use super::spec;
 

@@ -1,8 +1,10 @@
 //! `aar:host/workspace`: text files of the session's roots, through the editor where it offers that.
 
 use acp_runtime_agent::capability::{Effect, WorkspacePath};
+use acp_runtime_agent::gate::Exhibit;
 use acp_runtime_agent::plain;
-use acp_runtime_agent::workspace::Entry;
+use acp_runtime_agent::transcript::change;
+use acp_runtime_agent::workspace::{Entry, WorkspaceError};
 
 use crate::scope::guest_root;
 use crate::state::{Call, HostError};
@@ -43,11 +45,31 @@ pub(crate) async fn read_text(
     Ok(text)
 }
 
-/// Writes a whole file; makes the folders above it.
+/// Writes a whole file; makes the folders above it. What a plugin may read without a question is shown as a change, and
+/// goes through the editor: the text there may not be saved yet.
 pub(crate) async fn write_text(call: &mut Call, path: &str, text: &str) -> Result<(), HostError> {
     let path = resolve(call, path)?;
-    let permit = call.authorize(vec![Effect::Write(path.scope())]).await?;
-    Ok(call.session()?.scope.workspace.write(&permit, &path, text).await?)
+    let scope = call.session()?.scope.clone();
+    let (read, write) = (Effect::Read(path.scope()), Effect::Write(path.scope()));
+    let Some(reading) = call.unasked(vec![read.clone()]).await else {
+        let permit = call.authorize(vec![write]).await?;
+        return Ok(scope.workspace.write(&permit, &path, text).await?);
+    };
+    let before = scope.workspace.read(&reading, &path).await;
+    let shown = |old| change(scope.folders.names.display(&path), old, text);
+    let content = match &before {
+        Ok(old) => vec![shown(Some(old))],
+        Err(WorkspaceError::NotFound(_)) => vec![shown(None)],
+        Err(_) => Vec::new(),
+    };
+    let permit = call.authorize_with(vec![read, write], Exhibit { content, raw: None }).await?;
+    // The answer was about what was shown.
+    if permit.was_asked() && scope.workspace.read(&reading, &path).await != before {
+        return Err(HostError::conflict(
+            "the file changed while the user was asked, and was left as it is; read it again",
+        ));
+    }
+    Ok(scope.workspace.write(&permit, &path, text).await?)
 }
 
 /// A folder's entries.

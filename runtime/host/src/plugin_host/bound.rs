@@ -5,7 +5,7 @@ use std::sync::Arc;
 use acp_runtime_agent::capability::{CommandName, Effect, PanelName, PluginId, ToolName};
 use acp_runtime_agent::command::{Command, CommandReply};
 use acp_runtime_agent::event::CommandInfo;
-use acp_runtime_agent::gate::{Permit, Refusal};
+use acp_runtime_agent::gate::{Exhibit, Permit, Refusal};
 use acp_runtime_agent::model::ToolSpec;
 use acp_runtime_agent::panel::{PanelActing, PanelInfo, PanelSource, PanelView};
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolError};
@@ -139,12 +139,12 @@ impl BoundPlugin {
         let capabilities = &self.plugin.manifest().capabilities;
         let mut mounts = self.scope.folders.readable(capabilities);
         if !mounts.is_empty() {
-            let permit = call.ask(session, mounts.iter().map(Mount::effect).collect()).await?;
+            let permit = call.ask(session, mounts.iter().map(Mount::effect).collect(), Exhibit::default()).await?;
             mounts = mounts.into_iter().map(|mount| mount.allowed(&permit)).collect();
         }
         if folders == Folders::Writable {
             for mount in self.scope.folders.writable(capabilities) {
-                match call.ask(session, vec![mount.effect()]).await {
+                match call.ask(session, vec![mount.effect()], Exhibit::default()).await {
                     Ok(permit) => mounts.push(mount.allowed(&permit)),
                     Err(refusal) => tracing::debug!("plugin `{}` runs without it: {refusal}", self.plugin.id()),
                 }

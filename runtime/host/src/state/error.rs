@@ -30,6 +30,11 @@ impl HostError {
         Self::new("std:invalid-args", message)
     }
 
+    /// Something changed meanwhile; after another look the same call may succeed.
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self { retry: true, ..Self::new("std:conflict", message) }
+    }
+
     pub(crate) fn limit(message: impl Into<String>) -> Self {
         Self::new("std:limit", message)
     }
@@ -83,7 +88,7 @@ impl From<KvError> for HostError {
     fn from(error: KvError) -> Self {
         let message = error.to_string();
         match error {
-            KvError::Conflict { .. } => Self { kind: "std:conflict", message, retry: true },
+            KvError::Conflict { .. } => Self::conflict(message),
             KvError::Limit(_) | KvError::Full { .. } => Self::limit(message),
             KvError::Failed(_) => Self::new("std:internal", message),
         }

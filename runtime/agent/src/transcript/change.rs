@@ -1,7 +1,7 @@
 //! A change to a file, as people are shown it.
 
-use acp_runtime_agent::plain;
-use acp_runtime_agent::transcript::ToolContent;
+use super::ToolContent;
+use crate::plain;
 
 /// The most of both texts together, in bytes: a longer update would be too long a line for some clients.
 const MOST_SHOWN: usize = 32 * 1024;
@@ -10,7 +10,7 @@ const MOST_SHOWN: usize = 32 * 1024;
 const CONTEXT: usize = 3;
 
 /// The change of the file at the absolute `path`; of big files the changed part alone, or a sentence in its place.
-pub(super) fn change(path: String, old: Option<&str>, new: &str) -> ToolContent {
+pub fn change(path: String, old: Option<&str>, new: &str) -> ToolContent {
     let fits = |old: &str, new: &str| old.len() + new.len() <= MOST_SHOWN;
     let before = old.unwrap_or("");
     if fits(before, new) {
