@@ -4,27 +4,134 @@
 //! then opened must lie at that very place: a link that was put there meanwhile is not followed. Knows nothing about
 //! permits. Tested by the attacks of those who use it.
 
+use std::ffi::OsString;
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Component, PathBuf};
 
 use acp_runtime_agent::capability::WorkspacePath;
 use cap_fs_ext::DirExt as _;
 use cap_std::fs::Dir;
 
-/// The path with its links followed, as far as it exists. Links that lead out of the root are an error, and so is a place
-/// that no path of the workspace can name.
+/// How many links are followed on one way: as many as Linux does.
+const MOST_LINKS: usize = 40;
+
+/// The path with its links followed, as far as it exists; a link to nothing stays as it is. Links that lead out of the
+/// root are an error (an absolute target counts as out), and so is a place that no path of the workspace can name.
+///
+/// The names are walked one by one. Asking the system what an open file is called is no way: one that is replaced in that
+/// moment is called `x (deleted)`.
 pub fn real_path(root: &Dir, path: &WorkspacePath) -> io::Result<WorkspacePath> {
-    let relative = Path::new(path.as_str());
-    for existing in relative.ancestors() {
-        let real = match root.canonicalize(if existing.as_os_str().is_empty() { Path::new(".") } else { existing }) {
-            Ok(real) => real.join(relative.strip_prefix(existing).unwrap_or(Path::new(""))),
-            Err(error) if is_absent(&error) => continue,
-            Err(error) => return Err(error),
-        };
-        let named = real.to_str().and_then(|real| WorkspacePath::new(path.root(), real).ok());
-        return named.ok_or_else(|| io::Error::other("its links lead to a name that no path here can have"));
+    let names = Walk::new(root, path).finish()?;
+    let real = names.into_iter().collect::<PathBuf>();
+    let named = real.to_str().and_then(|real| WorkspacePath::new(path.root(), real).ok());
+    named.ok_or_else(|| io::Error::other("its links lead to a name that no path here can have"))
+}
+
+/// The way along a path.
+struct Walk<'a> {
+    root: &'a Dir,
+    /// The folders that were entered, below the root.
+    entered: Vec<(OsString, Dir)>,
+    /// The names that come next, the first one last.
+    ahead: Vec<OsString>,
+    /// The outermost link that is being followed.
+    link: Option<Link>,
+    /// How many were followed.
+    links: usize,
+}
+
+/// A link, in case that it leads to nothing.
+struct Link {
+    /// The path to it, and behind it.
+    unfollowed: Vec<OsString>,
+    /// How many names come after it.
+    after: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn new(root: &'a Dir, path: &WorkspacePath) -> Self {
+        let ahead = names(path).rev().map(OsString::from).collect();
+        Self { root, entered: Vec::new(), ahead, link: None, links: 0 }
     }
-    Err(ErrorKind::NotFound.into())
+
+    fn finish(mut self) -> io::Result<Vec<OsString>> {
+        loop {
+            if self.link.as_ref().is_some_and(|link| self.ahead.len() <= link.after) {
+                self.link = None;
+            }
+            let Some(name) = self.ahead.pop() else { return Ok(self.at(None)) };
+            if name == ".." {
+                self.entered.pop().ok_or_else(leads_out)?;
+                continue;
+            }
+            let folder = self.entered.last().map_or(self.root, |(_, folder)| folder);
+            match folder.open_dir_nofollow(&name) {
+                Ok(folder) => {
+                    self.entered.push((name, folder));
+                    continue;
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(self.at_nothing(name)),
+                // Something else than a folder: a link, or the end.
+                Err(_) => {}
+            }
+            match folder.symlink_metadata(&name) {
+                Ok(found) if found.is_symlink() => self.follow(name)?,
+                Ok(_) if self.ahead.is_empty() => return Ok(self.at(Some(name))),
+                Ok(_) => return Ok(self.at_nothing(name)),
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(self.at_nothing(name)),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Puts what the link says in its place.
+    fn follow(&mut self, name: OsString) -> io::Result<()> {
+        self.links += 1;
+        if self.links > MOST_LINKS {
+            return Err(too_many_links());
+        }
+        let folder = self.entered.last().map_or(self.root, |(_, folder)| folder);
+        let target = folder.read_link_contents(&name)?;
+        if self.link.is_none() {
+            self.link = Some(Link { after: self.ahead.len(), unfollowed: self.at_nothing(name) });
+        }
+        for part in target.components().rev() {
+            match part {
+                Component::Normal(_) | Component::ParentDir => self.ahead.push(part.as_os_str().to_owned()),
+                Component::CurDir => {}
+                Component::RootDir | Component::Prefix(_) => return Err(leads_out()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Where it is, or `name` there.
+    fn at(&self, name: Option<OsString>) -> Vec<OsString> {
+        self.entered.iter().map(|(name, _)| name.clone()).chain(name).collect()
+    }
+
+    /// The path, where there is nothing at `name`: as it was before the link that led here, and all that comes after.
+    fn at_nothing(&self, name: OsString) -> Vec<OsString> {
+        match &self.link {
+            Some(link) => link.unfollowed.clone(),
+            None => self.at(Some(name)).into_iter().chain(self.ahead.iter().rev().cloned()).collect(),
+        }
+    }
+}
+
+/// As the containment of `cap-std` says it: an error without a number of the system.
+fn leads_out() -> io::Error {
+    io::Error::new(ErrorKind::PermissionDenied, "a link leads out of the folder")
+}
+
+#[cfg(unix)]
+fn too_many_links() -> io::Error {
+    rustix::io::Errno::LOOP.into()
+}
+
+#[cfg(not(unix))]
+fn too_many_links() -> io::Error {
+    io::Error::other("its links lead in a circle, or there are too many of them")
 }
 
 /// Opens the folder at `real`, in which no name is a link.
@@ -46,11 +153,6 @@ pub fn make_folder(root: &Dir, real: &WorkspacePath) -> io::Result<Dir> {
     })
 }
 
-fn names(path: &WorkspacePath) -> impl Iterator<Item = &str> {
+fn names(path: &WorkspacePath) -> impl DoubleEndedIterator<Item = &str> {
     path.as_str().split('/').filter(|name| !name.is_empty())
-}
-
-/// Nothing is there, or a file where a folder of the path should be.
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }

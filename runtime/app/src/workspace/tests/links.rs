@@ -161,3 +161,75 @@ async fn a_file_has_another_stamp_once_it_changed() {
     disk.link("real.txt", "sub/inner.txt");
     assert_ne!(stamp().await, changed, "what it leads to is another file");
 }
+
+/// A file that is replaced while it is looked at is the same file: it has no other name for a moment.
+#[test]
+fn a_file_that_is_replaced_stays_where_it_is() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let disk = runtime.block_on(disk());
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        let _stopped = Stop(&stop);
+        threads.spawn(|| {
+            for number in 0.. {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                let new = disk.project(&format!("sub/new-{}", number % 2));
+                fs::write(&new, "real").unwrap();
+                fs::rename(&new, disk.project("real.txt")).unwrap();
+            }
+        });
+        for _ in 0..2000 {
+            let real = runtime.block_on(disk.workspace.real(&at("real.txt")));
+            assert_eq!(real, Some(at("real.txt")));
+        }
+    });
+}
+
+#[tokio::test]
+async fn links_are_followed_as_the_system_does_it() {
+    let disk = disk().await;
+    for (link, target) in [
+        ("to", "sub"),
+        ("sub/up", "../sub/deep/.."),
+        ("sub/deep/far", "../../to/up/inner.txt"),
+        ("sub/self", ".."),
+        ("gone", "to/missing"),
+        ("to_gone", "gone"),
+        ("out", "sub/../../outside/secret"),
+        ("back", "../project/real.txt"),
+        ("absolute", "/"),
+        ("circle", "circle"),
+        ("through_file", "real.txt/x"),
+    ] {
+        disk.link(link, target);
+    }
+    let chain: Vec<String> = (0..42).map(|number| format!("chain{number}")).collect();
+    disk.link(&chain[0], "real.txt");
+    for (link, target) in chain.iter().skip(1).zip(&chain) {
+        disk.link(link, target);
+    }
+    for (path, real) in [
+        ("", Some("")),
+        ("to", Some("sub")),
+        ("to/inner.txt", Some("sub/inner.txt")),
+        ("to/up/up/deep/far", Some("sub/inner.txt")),
+        ("sub/self/real.txt", Some("real.txt")),
+        ("sub/self", Some("")),
+        ("to/new/file", Some("sub/new/file")),
+        ("real.txt/x/y", Some("real.txt/x/y")),
+        ("gone", Some("gone")),
+        ("to_gone/x", Some("to_gone/x")),
+        ("to/self/gone", Some("gone")),
+        ("through_file", Some("through_file")),
+        ("chain39", Some("real.txt")),
+        ("chain40", None),
+        ("out", None),
+        ("back", None),
+        ("absolute/etc", None),
+        ("circle/x", None),
+    ] {
+        assert_eq!(disk.workspace.real(&at(path)).await, real.map(at), "{path}");
+    }
+}
