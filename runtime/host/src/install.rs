@@ -1,7 +1,8 @@
 //! What must hold before a plugin is kept: it is a valid component, its manifest is sound, it compiles in time, it
 //! imports only what there is, and it offers what its manifest says.
 //!
-//! Nothing is kept unless all of it holds. Knows nothing about where plugins are published. Tested in
+//! Nothing is kept unless all of it holds. What was decided about the rights of the version that was there before can be
+//! asked for; whoever installs decides what is granted. Knows nothing about where plugins are published. Tested in
 //! `tests/it/packages.rs`.
 #![expect(clippy::disallowed_methods, reason = "this room looks into the folder that it is given")]
 
@@ -89,7 +90,7 @@ impl Candidate {
     /// ask what it offers.
     pub async fn check(host: &Arc<PluginHost>, path: &Path) -> Result<Self, InstallError> {
         let package = Package::read(only_component(path)?)?;
-        let (bytes, digest) = package.bytes(host.limits().space.component)?;
+        let (bytes, digest) = package.bytes()?;
         let id = package.manifest().id.to_string();
         let invalid = |problem: String| InstallError::Invalid { id: id.clone(), problem };
         wasmparser::validate(&bytes).map_err(|error| invalid(error.to_string()))?;
@@ -114,6 +115,17 @@ impl Candidate {
         self.digest
     }
 
+    /// The plugin of the same id whose place it would take.
+    pub fn predecessor(&self, store: &PackageStore) -> Result<Option<Predecessor>, StoreError> {
+        let Some(installed) = store.list()?.remove(&self.manifest().id) else { return Ok(None) };
+        // What cannot be read any more still has the rights that it was granted.
+        let asked = match store.package(&installed) {
+            Ok(package) => package.manifest().ceiling().iter().map(ToString::to_string).collect(),
+            Err(_) => installed.granted.clone(),
+        };
+        Ok(Some(Predecessor { installed, asked }))
+    }
+
     /// Keeps it with the rights in `granted`. `source` says where it came from.
     pub fn install(self, store: &PackageStore, granted: &[Grant], source: &str) -> Result<Installed, StoreError> {
         let installed = Installed {
@@ -124,6 +136,33 @@ impl Candidate {
         };
         store.put(self.manifest().id.clone(), installed.clone(), &self.bytes)?;
         Ok(installed)
+    }
+}
+
+/// A plugin that is installed, as one that would take its place sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Predecessor {
+    installed: Installed,
+    /// The rights that it asks for, as people are shown them.
+    asked: Vec<String>,
+}
+
+impl Predecessor {
+    /// Its version.
+    pub fn version(&self) -> &semver::Version {
+        &self.installed.version
+    }
+
+    /// Whether that right was granted to it; none where it did not ask for it.
+    pub fn decided(&self, right: &Grant) -> Option<bool> {
+        let right = right.to_string();
+        self.asked.contains(&right).then(|| self.installed.granted.contains(&right))
+    }
+
+    /// What it asks for and `manifest` does not.
+    pub fn no_longer_asked<'a>(&'a self, manifest: &Manifest) -> impl Iterator<Item = &'a str> {
+        let ceiling: Vec<String> = manifest.ceiling().iter().map(ToString::to_string).collect();
+        self.asked.iter().filter(move |right| !ceiling.contains(right)).map(String::as_str)
     }
 }
 

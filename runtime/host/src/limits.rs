@@ -11,6 +11,11 @@ use crate::manifest::AskedLimits;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
+/// Bytes of a plugin's file, its code included. Read where plugin files are read.
+pub const COMPONENT: u64 = 64 * MIB;
+/// Sections of a plugin's file, outside of one another. Read where a file's manifest is looked for; the largest plugins
+/// have some hundreds.
+pub const SECTIONS: usize = 100_000;
 /// What a manifest may ask for as memory, in bytes. The upper end is also the size of the engine's memory slots.
 pub const MEMORY_RANGE: RangeInclusive<u64> = MIB..=1024 * MIB;
 /// What a manifest may ask for as wall time.
@@ -48,21 +53,11 @@ pub struct SpaceLimits {
     pub instances: usize,
     /// Open resources (files, streams). Default 4,096. Read where the store is made.
     pub handles: usize,
-    /// Bytes of the component file. Default 64 MiB. Read where the file is read.
-    pub component: u64,
 }
 
 impl Default for SpaceLimits {
     fn default() -> Self {
-        Self {
-            memory: 64 * MIB,
-            memories: 4,
-            tables: 64,
-            table_elements: 20_000,
-            instances: 64,
-            handles: 4096,
-            component: 64 * MIB,
-        }
+        Self { memory: 64 * MIB, memories: 4, tables: 64, table_elements: 20_000, instances: 64, handles: 4096 }
     }
 }
 

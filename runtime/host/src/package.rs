@@ -10,7 +10,7 @@ mod store;
 
 use std::fmt::{self, Write as _};
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -19,6 +19,7 @@ use sha2::{Digest as _, Sha256};
 
 pub(crate) use self::section::replace;
 pub use self::store::{Installed, PackageStore, StoreError};
+use crate::limits::COMPONENT;
 use crate::manifest::{Manifest, ManifestError};
 
 /// The SHA-256 of a component file.
@@ -122,6 +123,18 @@ pub enum PackageError {
         /// The file.
         path: PathBuf,
     },
+    /// The file was read before, and is not there any more.
+    #[error("`{}` is gone: the plugin was removed or updated after it was loaded", path.display())]
+    Gone {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file of an installed plugin is another one than was installed.
+    #[error("`{}` is not the file that was installed", path.display())]
+    NotInstalled {
+        /// The file.
+        path: PathBuf,
+    },
     /// Too large a file.
     #[error("`{}` has {size} bytes; at most {most} are accepted", path.display())]
     TooLarge {
@@ -142,7 +155,11 @@ impl PackageError {
             Self::NotAComponent { .. } => "build it for `wasm32-wasip2` with `acp-runtime plugin build`",
             Self::NoManifest { .. } => "build it with `acp-runtime plugin build`, which puts `plugin.toml` into it",
             Self::Manifest { source, .. } => source.hint(),
-            Self::Changed { .. } => "start anew to load the file as it is now",
+            Self::Changed { .. } => "to use it as it is now, restart the agent in the editor, or run the command again",
+            Self::Gone { .. } => {
+                "to use what is installed now, restart the agent in the editor, or run the command again"
+            }
+            Self::NotInstalled { .. } => "install the plugin again with `acp-runtime plugin install`",
             Self::TooLarge { .. } => "strip it, or split it into several plugins",
         }
     }
@@ -158,10 +175,15 @@ pub struct Package {
 }
 
 impl Package {
-    /// Reads the manifest of a component file; not the rest.
+    /// Reads the manifest of a component file; not the rest. What does not begin like a component is not read any
+    /// further, and neither is a file of more than [`COMPONENT`] bytes.
     pub fn read(path: impl Into<PathBuf>) -> Result<Self, PackageError> {
         let path = path.into();
-        let section = section_of(&path, &mut BufReader::new(open(&path)?))?;
+        let (file, size) = open(&path)?;
+        let mut file = BufReader::new(file);
+        section::check_beginning(&mut file).map_err(|problem| not_a_component(&path, problem))?;
+        check_size(&path, size, COMPONENT)?;
+        let section = section_of(&path, &mut file)?;
         let manifest =
             Manifest::from_section(&section).map_err(|source| PackageError::Manifest { path: path.clone(), source })?;
         Ok(Self { path, manifest, section: Digest::of(&section), pinned: None })
@@ -183,44 +205,66 @@ impl Package {
     }
 
     /// The whole file and its digest. It must hold the manifest that was read, and have the digest that was pinned.
-    pub fn bytes(&self, most: u64) -> Result<(Vec<u8>, Digest), PackageError> {
-        let bytes = read_whole(&self.path, most)?;
-        let section = section_of(&self.path, &mut std::io::Cursor::new(&bytes))?;
+    pub fn bytes(&self) -> Result<(Vec<u8>, Digest), PackageError> {
+        let path = || self.path.clone();
+        let bytes = match read_whole(&self.path, COMPONENT) {
+            Err(PackageError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                return Err(PackageError::Gone { path: path() });
+            }
+            read => read?,
+        };
         let digest = Digest::of(&bytes);
-        if Digest::of(&section) != self.section || self.pinned.is_some_and(|pinned| pinned != digest) {
-            return Err(PackageError::Changed { path: self.path.clone() });
+        if self.pinned.is_some_and(|pinned| pinned != digest) {
+            return Err(PackageError::NotInstalled { path: path() });
         }
-        Ok((bytes, digest))
+        // What is no plugin any more has changed, too: the build that replaces it may not be done.
+        match section_of(&self.path, &mut std::io::Cursor::new(&bytes)) {
+            Ok(section) if Digest::of(&section) == self.section => Ok((bytes, digest)),
+            Ok(_) | Err(_) => Err(PackageError::Changed { path: path() }),
+        }
     }
 }
 
-/// Opens a regular file. Asked before it is opened: opening a pipe would wait for a writer.
-fn open(path: &Path) -> Result<File, PackageError> {
+/// Opens a regular file; with its size. Asked before it is opened: opening a pipe would wait for a writer.
+fn open(path: &Path) -> Result<(File, u64), PackageError> {
     let read = |source| PackageError::Read { path: path.to_owned(), source };
     if !std::fs::metadata(path).map_err(read)?.is_file() {
         return Err(read(std::io::Error::other("it is not a file")));
     }
-    File::open(path).map_err(read)
+    let file = File::open(path).map_err(read)?;
+    let size = file.metadata().map_err(read)?.len();
+    Ok((file, size))
 }
 
-/// All of a file that has at most `most` bytes.
-pub(crate) fn read_whole(path: &Path, most: u64) -> Result<Vec<u8>, PackageError> {
+/// All of a file, which may have at most `most` bytes.
+pub fn read_whole(path: &Path, most: u64) -> Result<Vec<u8>, PackageError> {
+    let (file, size) = open(path)?;
+    check_size(path, size, most)?;
     let mut bytes = Vec::new();
-    let read = open(path)?.take(most + 1).read_to_end(&mut bytes);
+    let read = file.take(most + 1).read_to_end(&mut bytes);
     read.map_err(|source| PackageError::Read { path: path.to_owned(), source })?;
-    let size = bytes.len() as u64;
+    // It may have grown meanwhile.
+    check_size(path, bytes.len() as u64, most)?;
+    Ok(bytes)
+}
+
+fn check_size(path: &Path, size: u64, most: u64) -> Result<(), PackageError> {
     if size > most {
         return Err(PackageError::TooLarge { path: path.to_owned(), size, most });
     }
-    Ok(bytes)
+    Ok(())
 }
 
 fn section_of(path: &Path, reader: &mut (impl Read + std::io::Seek)) -> Result<Vec<u8>, PackageError> {
     match section::find(reader) {
         Ok(Some(section)) => Ok(section),
         Ok(None) => Err(PackageError::NoManifest { path: path.to_owned() }),
-        Err(problem) => Err(PackageError::NotAComponent { path: path.to_owned(), problem }),
+        Err(problem) => Err(not_a_component(path, problem)),
     }
+}
+
+fn not_a_component(path: &Path, problem: String) -> PackageError {
+    PackageError::NotAComponent { path: path.to_owned(), problem }
 }
 
 #[cfg(test)]

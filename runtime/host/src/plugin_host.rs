@@ -188,9 +188,9 @@ impl Plugin {
     }
 
     fn compile(&self, crew: &Crew) -> Compiling {
-        let (workshop, package, most) = (self.workshop.clone(), self.package.clone(), self.limits.space.component);
+        let (workshop, package) = (self.workshop.clone(), self.package.clone());
         let work = crew.does(move || {
-            let read = package.bytes(most);
+            let read = package.bytes();
             let (bytes, digest) = read.map_err(|error| CallError::Unusable(format!("{error} ({})", error.hint())))?;
             workshop.sandbox()?.compile(&bytes, digest).map(Arc::new)
         });

@@ -5,11 +5,18 @@ use std::ops::Range;
 
 use wasm_encoder::{ComponentSection, CustomSection, Encode};
 
+use crate::limits::SECTIONS;
 use crate::manifest::{MOST_BYTES, SECTION};
 
 /// The magic bytes, and version 13 of layer 1: a component.
 const HEADER: [u8; 8] = *b"\0asm\x0d\0\x01\0";
 const CUSTOM: u8 = 0;
+
+/// Whether a file begins like a component; the error says what is there instead. Reads no further than that.
+pub(crate) fn check_beginning(file: &mut (impl Read + Seek)) -> Result<(), String> {
+    Sections::begin(file)?;
+    file.rewind().map_err(text)
+}
 
 /// The content of the manifest's section; none where there is no such section. Two are an error.
 pub(crate) fn find(file: &mut (impl Read + Seek)) -> Result<Option<Vec<u8>>, String> {
@@ -63,6 +70,7 @@ impl Section {
 struct Sections<'a, F> {
     file: &'a mut F,
     at: u64,
+    seen: usize,
 }
 
 impl<'a, F: Read + Seek> Sections<'a, F> {
@@ -70,13 +78,14 @@ impl<'a, F: Read + Seek> Sections<'a, F> {
         let mut header = [0; HEADER.len()];
         file.read_exact(&mut header).map_err(|_| "it is too short".to_owned())?;
         match header {
-            HEADER => Ok(Self { file, at: HEADER.len() as u64 }),
+            HEADER => Ok(Self { file, at: HEADER.len() as u64, seen: 0 }),
             [0, b'a', b's', b'm', 1, 0, 0, 0] => Err("it is a core module".to_owned()),
             _ => Err("it does not begin like one".to_owned()),
         }
     }
 
-    /// The next section, its content not yet read; none at the end.
+    /// The next section, its content not yet read; none at the end. None is empty, and there are only so many: a file
+    /// that is made to be slow to read has no other way.
     fn next(&mut self) -> Result<Option<Section>, String> {
         let start = self.at;
         let id = match self.byte() {
@@ -85,6 +94,13 @@ impl<'a, F: Read + Seek> Sections<'a, F> {
             Err(error) => return Err(text(error)),
         };
         let length = u64::from(self.leb()?);
+        self.seen += 1;
+        if length == 0 {
+            return Err("it has an empty section".to_owned());
+        }
+        if self.seen > SECTIONS {
+            return Err(format!("it has more than {SECTIONS} sections"));
+        }
         Ok(Some(Section { id, start, content: self.at..self.at + length }))
     }
 
@@ -215,6 +231,8 @@ mod tests {
             (b"not wasm", "it does not begin like one"),
             (b"\0asm\x0d\0\x01\0\x00\xff\xff\xff\xff\xff", "a section's size is out of range"),
             (b"\0asm\x0d\0\x01\0\x00\xff", "a section is cut off"),
+            (b"\0asm\x0d\0\x01\0\0\0\0\0", "it has an empty section"),
+            (&[&HEADER[..], &[0, 1, 0].repeat(SECTIONS + 1)].concat(), "it has more than 100000 sections"),
             (&twice, "it has two sections `aar:manifest`"),
             (&cut[..cut.len() - 1], "its manifest is cut off"),
         ] {

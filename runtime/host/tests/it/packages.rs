@@ -9,7 +9,7 @@ use acp_runtime_host::build;
 use acp_runtime_host::install::{Candidate, InstallError};
 use acp_runtime_host::limits::Limits;
 use acp_runtime_host::manifest::Manifest;
-use acp_runtime_host::package::{Package, PackageError, PackageStore};
+use acp_runtime_host::package::{Package, PackageError, PackageStore, read_whole};
 use acp_runtime_host::plugin_host::PluginHost;
 use serde_json::json;
 use wasm_encoder::{ComponentSection, CustomSection, InstanceSection, Module, ModuleArg, ModuleSection};
@@ -60,7 +60,7 @@ async fn a_plugin_is_built_installed_listed_used_and_removed() {
     let package = store.package(&installed).unwrap();
     let grants = installed.grants(package.manifest());
     assert_eq!((grants.tier, grants.ceiling.len(), grants.granted), (Tier::Installed, 2, vec![Grant::Kv]));
-    assert!(package.bytes(1 << 20).is_ok());
+    assert!(package.bytes().is_ok());
 
     store.remove(&id).unwrap();
     assert!(store.list().unwrap().is_empty());
@@ -87,6 +87,35 @@ async fn another_version_takes_the_place_of_the_first() {
 }
 
 #[tokio::test]
+async fn what_was_decided_about_a_right_is_known_to_the_next_version() {
+    let (host, folder) = (host(), tempfile::TempDir::new().unwrap());
+    let store = PackageStore::new(folder.path().join("plugins"));
+    let version = async |rights: &str| {
+        let toml = manifest("test:everything", rights);
+        let built = build::embed(&host, &guest::component("everything"), &toml).await.unwrap();
+        Candidate::check(&host, &put(folder.path(), &built)).await.unwrap()
+    };
+    let first = version(RIGHTS).await;
+    assert_eq!(first.predecessor(&store).unwrap(), None);
+    let reads = first.manifest().ceiling()[0].clone();
+    let installed = first.install(&store, &[Grant::Kv], "the test").unwrap();
+    let decided = async |rights: &str| {
+        let next = version(rights).await;
+        let before = next.predecessor(&store).unwrap().unwrap();
+        assert_eq!(before.version(), &installed.version);
+        let ceiling = next.manifest().ceiling();
+        let decided: Vec<_> = ceiling.iter().map(|right| before.decided(right)).collect();
+        (decided, before.no_longer_asked(next.manifest()).map(str::to_owned).collect::<Vec<_>>())
+    };
+    assert_eq!(decided(RIGHTS).await, (vec![Some(false), Some(true)], vec![]));
+    let narrower = "[capabilities]\nfs.read = [{ glob = \"src/**\", reason = \"reads\" }]";
+    assert_eq!(decided(narrower).await, (vec![None], vec![reads.to_string(), Grant::Kv.to_string()]));
+    // Of a file that is damaged, what was granted is known.
+    std::fs::write(store.package(&installed).unwrap().path(), "damaged").unwrap();
+    assert_eq!(decided(RIGHTS).await, (vec![None, Some(true)], vec![]));
+}
+
+#[tokio::test]
 async fn a_file_that_changed_since_is_not_run() {
     let runtime = Runtime::new();
     let (host, folder) = (host(), tempfile::TempDir::new().unwrap());
@@ -95,18 +124,25 @@ async fn a_file_that_changed_since_is_not_run() {
     let tool = runtime.open(&[runtime.load(&path)]).tools[0].clone();
     put(folder.path(), &claiming(guest::component("echo")));
     let error = runtime.call(&*tool, json!({})).await.unwrap_err();
-    assert!(told(&error).1.contains("has changed since it was loaded"), "{error}");
+    let text = told(&error).1;
+    assert!(text.contains("has changed since it was loaded") && text.contains("restart the agent"), "{error}");
     // Whole again, it can be used at once.
     put(folder.path(), &built);
     runtime.call(&*tool, json!({})).await.unwrap();
     // An installed file must be the very one.
     let store = PackageStore::new(folder.path().join("plugins"));
-    let installed = Candidate::check(&host, &path).await.unwrap().install(&store, &[], "the test").unwrap();
+    let candidate = Candidate::check(&host, &path).await.unwrap();
+    let installed_id = candidate.manifest().id.clone();
+    let installed = candidate.install(&store, &[], "the test").unwrap();
     let kept = store.package(&installed).unwrap();
     let mut longer = built.clone();
     longer.extend([0, 2, 1, b'x']);
     std::fs::write(kept.path(), longer).unwrap();
-    assert!(matches!(kept.bytes(1 << 20).unwrap_err(), PackageError::Changed { .. }));
+    assert!(matches!(kept.bytes().unwrap_err(), PackageError::NotInstalled { .. }));
+    // Updated or removed by another process.
+    store.remove(&installed_id).unwrap();
+    let gone = kept.bytes().unwrap_err();
+    assert!(matches!(gone, PackageError::Gone { .. }) && gone.hint().contains("restart the agent"), "{gone}");
 }
 
 #[tokio::test]
@@ -190,6 +226,34 @@ fn crowded(mut component: Vec<u8>, instances: usize) -> Vec<u8> {
     }
     section.append_to_component(&mut component);
     component
+}
+
+#[tokio::test]
+async fn a_file_that_is_made_to_be_slow_is_refused_at_once() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("plugin.wasm");
+    let zeros = |beginning: &[u8], size: u64| {
+        std::fs::write(&path, beginning).unwrap();
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(size).unwrap();
+    };
+    let header = b"\0asm\x0d\0\x01\0";
+    for (beginning, size, problem) in [
+        (&b""[..], 8 << 30, "is not a WebAssembly component: it does not begin like one"),
+        (&header[..], 8 << 30, "has 8589934592 bytes; at most 67108864 are accepted"),
+        (&header[..], 64 << 20, "is not a WebAssembly component: it has an empty section"),
+    ] {
+        zeros(beginning, size);
+        let begin = Instant::now();
+        let error = Package::read(&path).unwrap_err();
+        let elapsed = begin.elapsed();
+        assert!(error.to_string().ends_with(problem), "{error}");
+        assert!(elapsed.as_millis() < 100, "{elapsed:?}");
+    }
+    let error = read_whole(&path, 1 << 20).unwrap_err();
+    assert!(matches!(error, PackageError::TooLarge { size: 67_108_864, .. }), "{error}");
+    for no_file in [folder.path(), Path::new("/dev/zero")] {
+        assert!(Package::read(no_file).unwrap_err().to_string().ends_with("it is not a file"));
+    }
 }
 
 #[tokio::test]
