@@ -1,11 +1,6 @@
 //! `acp-runtime session`: the sessions that were kept, for people and scripts.
-#![expect(clippy::disallowed_methods, reason = "a terminal is a program of its own")]
-
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 
 use acp_runtime_tests::Runtime;
-use acp_runtime_tests::runtime::binary;
 use expect_test::expect;
 use serde_json::Value;
 
@@ -122,7 +117,7 @@ fn deleting_needs_a_yes_and_takes_all_or_nothing() {
         "error: nothing was deleted: nobody can be asked whether that is meant\nhint: pass `--yes`\n"
     );
     let unknown = runtime.run(&["session", "delete", "--yes", &ids[0], "no-such"]);
-    assert_eq!(unknown.code, Some(1));
+    assert_eq!(unknown.code, Some(2));
     assert_eq!(listed(&runtime).len(), 3, "what is not known keeps the others from being deleted");
 
     let deleted = runtime.run(&["session", "delete", "--yes", &ids[0], &ids[0]]);
@@ -132,28 +127,14 @@ fn deleting_needs_a_yes_and_takes_all_or_nothing() {
     assert_eq!((line["id"].as_str(), line["title"].as_str()), (Some(ids[1].as_str()), Some("Write a.md")));
     let left: Vec<Value> = listed(&runtime).iter().map(|session| session["id"].clone()).collect();
     assert_eq!(left, [ids[2].as_str()]);
-    assert_eq!(runtime.run(&["session", "show", &ids[0]]).code, Some(1));
-}
-
-/// What a person at a terminal sees who answers with `answer`, and the exit code.
-fn at_a_terminal(runtime: &Runtime, arguments: &[&str], answer: &str) -> (String, Option<i32>) {
-    let terminal = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
-    let mut command = Command::new("python3");
-    command.args(["-c", terminal]).arg(binary()).args(arguments);
-    runtime.furnish(&mut command);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("Python is there");
-    let mut stdin = child.stdin.take().expect("stdin is a pipe");
-    stdin.write_all(answer.as_bytes()).expect("it listens");
-    let output = child.wait_with_output().expect("it ends");
-    drop(stdin);
-    (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
+    assert_eq!(runtime.run(&["session", "show", &ids[0]]).code, Some(2));
 }
 
 #[test]
 fn a_person_is_asked_before_anything_is_deleted() {
     let (runtime, ids) = with_sessions(1);
     for (answer, code, left) in [("n\n", 1, 1), ("\n", 1, 1), ("y\n", 0, 0)] {
-        let (seen, exit) = at_a_terminal(&runtime, &["session", "delete", &ids[0]], answer);
+        let (seen, exit) = runtime.at_a_terminal(&["session", "delete", &ids[0]], answer);
         assert!(seen.contains(&ids[0]) && seen.contains("Delete this session for good? [y/N] "), "{seen}");
         assert_eq!((exit, listed(&runtime).len()), (Some(code), left), "{answer:?}: {seen}");
     }

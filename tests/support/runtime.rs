@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -124,6 +125,20 @@ impl Runtime {
     /// Runs the binary to its end.
     pub fn run(&self, arguments: &[&str]) -> Finished {
         finish(self.command(arguments))
+    }
+
+    /// What a person at a terminal sees of the binary who answers with `answer`, and the exit code.
+    pub fn at_a_terminal(&self, arguments: &[&str], answer: &str) -> (String, Option<i32>) {
+        let terminal = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+        let mut command = Command::new("python3");
+        command.args(["-c", terminal]).arg(binary()).args(arguments);
+        self.furnish(&mut command);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("Python is there");
+        let mut stdin = child.stdin.take().expect("stdin is a pipe");
+        stdin.write_all(answer.as_bytes()).expect("it listens");
+        let output = child.wait_with_output().expect("it ends");
+        drop(stdin);
+        (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
     }
 
     /// An editor on a fresh process, initialized, that offers nothing and allows everything.

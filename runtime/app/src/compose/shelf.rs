@@ -2,10 +2,10 @@
 //!
 //! Read once, when the first session needs them or in the background: manifests only, no code. A plugin that cannot be
 //! read is left out with its problem; of two with one id the first is taken, in the order above, and the other is a
-//! problem too.
+//! problem too. Problems are logged when the first session has to do without.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 use acp_runtime_agent::capability::{GrantSet, PluginId, Tier};
 use acp_runtime_host::package::{Package, PackageStore};
@@ -74,6 +74,7 @@ pub struct Shelf {
     named: Vec<PathBuf>,
     installed: PackageStore,
     contents: OnceLock<Contents>,
+    logged: Once,
 }
 
 impl Shelf {
@@ -81,7 +82,8 @@ impl Shelf {
     /// `installed`. Reads nothing yet.
     pub fn new(host: Arc<PluginHost>, bundled: Option<&Path>, named: Vec<PathBuf>, installed: PathBuf) -> Self {
         let installed = PackageStore::new(installed);
-        Self { host, bundled: bundled.map(Path::to_owned), named, installed, contents: OnceLock::new() }
+        let (contents, logged) = (OnceLock::new(), Once::new());
+        Self { host, bundled: bundled.map(Path::to_owned), named, installed, contents, logged }
     }
 
     /// What runs them.
@@ -109,8 +111,9 @@ impl Shelf {
         self.plugins().iter().find(|known| known.plugin.id() == id && known.origin != Origin::Installed)
     }
 
-    /// All but the disabled ones.
+    /// All but the disabled ones: those of a session.
     pub fn enabled(&self, disabled: &[PluginId]) -> Vec<KnownPlugin> {
+        self.logged.call_once(|| self.problems().iter().for_each(|problem| tracing::warn!("{}", problem.message)));
         self.plugins().iter().filter(|known| !disabled.contains(known.plugin.id())).cloned().collect()
     }
 
@@ -121,13 +124,7 @@ impl Shelf {
     }
 
     fn contents(&self) -> &Contents {
-        self.contents.get_or_init(|| {
-            let contents = self.read();
-            for problem in &contents.problems {
-                tracing::warn!("{}", problem.message);
-            }
-            contents
-        })
+        self.contents.get_or_init(|| self.read())
     }
 
     fn read(&self) -> Contents {

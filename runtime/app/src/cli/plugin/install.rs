@@ -1,0 +1,161 @@
+//! `acp-runtime plugin install` and `remove`: nothing is installed before somebody has seen what it asks for, and has
+//! granted it. What was decided about a right holds for the next version as well.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use acp_runtime_agent::capability::{Grant, PluginId};
+use acp_runtime_host::install::{Candidate, InstallError, Predecessor};
+use acp_runtime_host::manifest::Manifest;
+use acp_runtime_host::package::StoreError;
+use serde_json::json;
+
+use super::super::confirm::{can_ask, confirmed};
+use super::super::failure::Failure;
+use crate::compose::{KnownPlugin, Origin, Runtime};
+
+pub(super) async fn install(runtime: &Runtime, source: &Path, yes: bool, json: bool) -> Result<(), Failure> {
+    let candidate = Candidate::check(runtime.shelf().host(), source).await?;
+    let id = candidate.manifest().id.clone();
+    refuse_in_vain(runtime, &id)?;
+    let before = candidate.predecessor(runtime.shelf().installed())?;
+    show_rights(&mut io::stderr(), candidate.manifest(), before.as_ref())?;
+    let granted = consent(candidate.manifest(), before.as_ref(), yes)?;
+    let mut refused = candidate.manifest().ceiling();
+    refused.retain(|right| !granted.contains(right));
+    let from = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
+    let installed = candidate.install(runtime.shelf().installed(), &granted, &from.display().to_string())?;
+    let mut out = io::stdout();
+    if json {
+        let line = json!({
+            "id": id,
+            "version": installed.version,
+            "digest": installed.digest,
+            "granted": installed.granted,
+            "notGranted": refused.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "replaced": before.map(|before| before.version().to_string()),
+        });
+        writeln!(out, "{line}")?;
+        return Ok(());
+    }
+    writeln!(out, "installed {id} {} ({})", installed.version, installed.digest)?;
+    for right in &granted {
+        writeln!(out, "granted {right}")?;
+    }
+    for right in &refused {
+        writeln!(out, "not granted {right}")?;
+    }
+    if !refused.is_empty() {
+        writeln!(io::stderr(), "hint: install it with `--yes` to grant all that it asks for")?;
+    }
+    Ok(())
+}
+
+/// Refuses to install what would never be loaded.
+fn refuse_in_vain(runtime: &Runtime, id: &PluginId) -> Result<(), Failure> {
+    let Some(KnownPlugin { origin, source, .. }) = runtime.shelf().fixed(id) else { return Ok(()) };
+    let what = match origin {
+        Origin::Bundled => "comes with this program",
+        Origin::Named => "is named in `plugins.paths`",
+        Origin::Installed => return Ok(()),
+    };
+    Err(Failure::new(format!("`{id}` {what} (`{source}`), and an installed one would never be loaded beside it"))
+        .hint(format!("{}, then install it", without(*origin))))
+}
+
+/// How to do without a plugin that was not installed.
+fn without(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Bundled => "set `plugins.bundled = false` to do without all bundled plugins",
+        Origin::Named => "take it out of `plugins.paths`",
+        Origin::Installed => "remove it with `acp-runtime plugin remove`",
+    }
+}
+
+/// What the plugin asks for, with its author's reasons, and what became of that in the version before.
+fn show_rights(out: &mut impl io::Write, manifest: &Manifest, before: Option<&Predecessor>) -> io::Result<()> {
+    let what = if manifest.capabilities.is_empty() { "no rights" } else { "these rights" };
+    let before_it = before.map_or(String::new(), |before| format!("; {} is installed", before.version()));
+    writeln!(out, "`{}` {} asks for {what}{before_it}", manifest.id, manifest.version)?;
+    for asked in &manifest.capabilities {
+        let standing = match before.map(|before| before.decided(&asked.grant)) {
+            None => "",
+            Some(None) => " (new)",
+            Some(Some(true)) => " (granted before)",
+            Some(Some(false)) => " (not granted before)",
+        };
+        writeln!(out, "  {}: \"{}\"{standing}", asked.grant, asked.reason)?;
+    }
+    for right in before.iter().flat_map(|before| before.no_longer_asked(manifest)) {
+        writeln!(out, "  {right} (no longer asked for)")?;
+    }
+    Ok(())
+}
+
+/// What is granted of the plugin's ceiling: what the person says. Who has decided about all of it before is not asked
+/// again, and where nobody can be asked nothing is decided in silence.
+fn consent(manifest: &Manifest, before: Option<&Predecessor>, yes: bool) -> Result<Vec<Grant>, Failure> {
+    let ceiling = manifest.ceiling();
+    if yes {
+        return Ok(ceiling);
+    }
+    let decided = ceiling.iter().map(|right| before.and_then(|before| before.decided(right)));
+    if let Some(decided) = decided.collect::<Option<Vec<bool>>>() {
+        return Ok(ceiling.into_iter().zip(decided).filter_map(|(right, granted)| granted.then_some(right)).collect());
+    }
+    let not_installed = format!("`{}` {} was not installed", manifest.id, manifest.version);
+    if !can_ask() {
+        return Err(Failure::usage(format!("{not_installed}: nobody can be asked whether to grant its rights"))
+            .hint("pass `--yes` to grant all that it asks for"));
+    }
+    if confirmed("Grant all of them?")? {
+        return Ok(ceiling);
+    }
+    Err(Failure::new(format!("{not_installed}: its rights were not granted")))
+}
+
+pub(super) fn remove(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), Failure> {
+    let id = PluginId::new(plugin).map_err(|error| Failure::usage(error.to_string()).hint("such as `aar:notes`"))?;
+    let removed = match (runtime.shelf().installed().remove(&id), runtime.shelf().fixed(&id)) {
+        (Err(error @ StoreError::NotInstalled { .. }), Some(KnownPlugin { origin, source, .. })) => {
+            return Err(Failure::usage(format!("{error}, it is {} (`{source}`)", origin.as_str()))
+                .hint(format!("leave it out with `plugins.disabled = [\"{id}\"]`, or {}", without(*origin))));
+        }
+        (removed, _) => removed?,
+    };
+    let mut out = io::stdout();
+    if json {
+        writeln!(out, "{}", json!({ "id": id, "version": removed.version, "digest": removed.digest }))?;
+    } else {
+        writeln!(out, "removed {id} {}", removed.version)?;
+    }
+    Ok(())
+}
+
+impl From<InstallError> for Failure {
+    fn from(error: InstallError) -> Self {
+        match error {
+            InstallError::Package(error) => error.into(),
+            InstallError::NotOnePlugin { .. }
+            | InstallError::Invalid { .. }
+            | InstallError::TooSlow { .. }
+            | InstallError::Inspect { .. }
+            | InstallError::Differs { .. } => Self::new(error.to_string()).hint(error.hint()),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let told = error.to_string();
+        match error {
+            StoreError::System { .. } => {
+                Self::new(told).hint("check permissions, or set `ACP_RUNTIME_HOME` to another folder")
+            }
+            StoreError::Index { .. } => {
+                Self::new(told).hint("repair the file, or move it away and install the plugins again")
+            }
+            StoreError::NotInstalled { .. } => Self::usage(told).hint("see `acp-runtime plugin list`"),
+        }
+    }
+}
