@@ -42,6 +42,9 @@ pub enum StoreError {
         path: String,
         /// The system's words.
         reason: String,
+        /// Whether the same may work later: the disk is full, another process is writing. Not where the file or its
+        /// folder may not be written.
+        retryable: bool,
     },
     /// The file was made by a newer version.
     #[error("the session store at `{path}` has format {found}; this version reads up to {known}")]

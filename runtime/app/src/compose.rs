@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 use acp_runtime_agent::capability::RootId;
 use acp_runtime_agent::command::CommandCatalog;
 use acp_runtime_agent::context::History;
-use acp_runtime_agent::event::{EventSink as _, SessionEvent};
+use acp_runtime_agent::event::{EventSink as _, Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::Gate;
 use acp_runtime_agent::options::{Choices, Options, PluginChoice};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
@@ -29,7 +29,7 @@ use acp_runtime_agent::session::{
     Fork, OpenError, OrderedApprover, OrderedElicitor, OrderedTerminal, Outbox, SessionFactory, SessionHandle,
     SessionParts, SessionRequest, command_catalog, forked,
 };
-use acp_runtime_agent::store::{Claim, KeptSession, SessionRecord, SessionSetup, SessionStore};
+use acp_runtime_agent::store::{Claim, KeptSession, SessionRecord, SessionSetup, SessionStore, StoreError};
 use acp_runtime_agent::tool::ToolCatalog;
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::turn::TurnContext;
@@ -44,7 +44,7 @@ use crate::mcp::{Mcp, McpCommand};
 use crate::models::{Models, ModelsError};
 use crate::process::{BASE_VARIABLES, Launcher, Stops, own_executable};
 use crate::settings::{Paths, Settings, SettingsError, variable};
-use crate::store::{Answers, Retention, SqliteStore};
+use crate::store::{Answers, Arrears, Retention, SqliteStore};
 use crate::tools::{Surroundings, native_tools};
 use crate::transport::{Transport, stdio};
 use crate::workspace::{DiskWorkspace, OpenRoot, RootError, RootRegistry};
@@ -85,6 +85,13 @@ struct Opened {
 }
 
 impl Opened {
+    /// Tells that nothing new is kept, and why. What would have been told and kept is to be kept later.
+    fn tell_unkept(&mut self, why: &StoreError) -> Option<SessionEvent> {
+        let notice = Notice::new(Severity::Warning, "Nothing new in this session is kept").described(why.to_string());
+        self.parts.turns.outbox.emit(SessionEvent::Notice(notice));
+        self.untold.take().map(|mode| SessionEvent::ModeChanged { mode })
+    }
+
     /// Begins, once the store has the session.
     fn begin(self, claim: Claim) -> SessionHandle {
         if let Some(mode) = self.untold {
@@ -130,6 +137,11 @@ impl Runtime {
     /// The plugins of this process.
     pub fn shelf(&self) -> &Shelf {
         &self.shelf
+    }
+
+    /// Fails where sessions cannot be kept.
+    pub async fn check_store(&self) -> Result<(), StoreError> {
+        self.store.check_writable().await
     }
 
     /// Serves ACP on stdin and stdout until the client goes away or the process is asked to stop.
@@ -274,7 +286,8 @@ impl Runtime {
         });
         Options::new(choices, self.models.clone(), plugins.collect()).map_err(|error| OpenError::Setup {
             message: error.to_string(),
-            hint: "correct `model` in the configuration: `acp-runtime config check`".to_owned(),
+            hint: "name another one with `--model`, or correct `model` in the file of `acp-runtime config path`"
+                .to_owned(),
         })
     }
 
@@ -325,22 +338,36 @@ impl SessionFactory for Runtime {
         choices: Option<Choices>,
     ) -> BoxFuture<'_, Result<(SessionHandle, KeptSession), OpenError>> {
         async move {
-            let claim = self.store.claim(&id).await?;
+            let claimed = match self.store.claim(&id).await {
+                // It can be read all the same, and nobody else can write to it either.
+                Err(error @ StoreError::Unwritable { .. }) => Err(error),
+                claimed => Ok(claimed?),
+            };
             let (mut record, mut events) = self.kept(&id).await?;
+            let seen = events.len();
             let mut history = History::of(&events);
             let repair = history.repair();
             repair.iter().for_each(|event| history.apply(event));
             keep_instructions(&mut request.setup, &record.setup);
             let setup = request.setup.clone();
-            let opened = self.open(id.clone(), request, history, choices)?;
-            if !repair.is_empty() {
-                self.store.append(&id, repair.clone().into()).await?;
-                events.extend(repair);
-            }
-            if setup != record.setup {
-                self.store.set_up(&id, setup.clone()).await?;
-                record.setup = setup;
-            }
+            let mut opened = self.open(id.clone(), request, history, choices)?;
+            let claim = match claimed {
+                Ok(claim) => {
+                    if !repair.is_empty() {
+                        self.store.append(&id, repair.clone().into()).await?;
+                    }
+                    if setup != record.setup {
+                        self.store.set_up(&id, setup.clone()).await?;
+                    }
+                    claim
+                }
+                Err(error) => {
+                    let events = repair.iter().cloned().chain(opened.tell_unkept(&error)).collect();
+                    self.store.claim_unwritten(&id, Arrears { seen, setup: setup.clone(), events })
+                }
+            };
+            events.extend(repair);
+            record.setup = setup;
             Ok((opened.begin(claim), (record, events)))
         }
         .boxed()

@@ -3,8 +3,9 @@
 //! Constructing a [`SqliteStore`] costs nothing: the file is opened by the first piece of work. One thread writes, and
 //! commits all that waits for it together; another one reads beside it. What was answered survives the death of the
 //! process (write-ahead log, `synchronous = NORMAL`). Several processes may use the file at once, each on sessions of
-//! its own (room `owner`). Knows nothing about clients and models. Tested by the conformance suite of `SessionStore`, by killing a process that writes, and by
-//! damaging the file.
+//! its own (room `owner`). What is kept can be read also where nothing can be written. Knows nothing about clients and
+//! models. Tested by the conformance suite of `SessionStore`, by killing a process that writes, by damaging the file, and
+//! on disks that are full or may not be written.
 
 mod answers;
 mod journal;
@@ -47,6 +48,18 @@ pub struct Retention {
     pub sessions: u32,
 }
 
+/// What the store must hold of a session before its next events: it is claimed, opened with `setup`, and goes on with
+/// `events`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arrears {
+    /// How many events there were when it was read. With others than those it is not the same session any more.
+    pub seen: usize,
+    /// What it was opened with.
+    pub setup: SessionSetup,
+    /// What was added to them.
+    pub events: Vec<SessionEvent>,
+}
+
 struct Shared {
     writer: Worker,
     reader: Worker,
@@ -55,6 +68,8 @@ struct Shared {
     outputs: Outputs,
     /// Sessions that were created but may not be on disk yet. Writing one is tried again with its first events.
     created: Mutex<HashMap<SessionId, SessionRecord>>,
+    /// Sessions that were opened while nothing could be written. That is made good with their next events.
+    owed: Mutex<HashMap<SessionId, Arrears>>,
     /// How many claims there are on each session. Held while work on them is submitted, so that giving a session back
     /// and claiming it again are written in that order.
     claims: Mutex<HashMap<SessionId, usize>>,
@@ -73,6 +88,7 @@ impl SqliteStore {
             reader: Worker::new(path, Role::Reader, opening),
             outputs,
             created: Mutex::default(),
+            owed: Mutex::default(),
             claims: Mutex::default(),
         }))
     }
@@ -129,6 +145,18 @@ impl SqliteStore {
         shared.await.unwrap_or(events)
     }
 
+    /// Fails where nothing can be written, as far as that can be known without writing.
+    pub async fn check_writable(&self) -> Result<(), StoreError> {
+        self.0.writer.submit(|_| Ok(())).await
+    }
+
+    /// Claims a session where nothing can be written. All that is written later goes behind its arrears; until then
+    /// every [`SessionStore::append`] fails.
+    pub fn claim_unwritten(&self, session: &SessionId, arrears: Arrears) -> Claim {
+        let (claim, _) = self.claiming(session, || self.0.owed().insert(session.clone(), arrears));
+        claim
+    }
+
     /// Waits until all that was submitted is written, and gives back every session: for the end of the process, which
     /// does not wait for those who still hold a clone.
     pub async fn leave(&self) {
@@ -163,6 +191,10 @@ impl Shared {
         self.created.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn owed(&self) -> MutexGuard<'_, HashMap<SessionId, Arrears>> {
+        self.owed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn claims(&self) -> MutexGuard<'_, HashMap<SessionId, usize>> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -178,6 +210,10 @@ impl Shared {
             return futures::future::ready(()).boxed();
         }
         claims.remove(session);
+        if self.owed().remove(session).is_some() {
+            // Nothing says that it is this process's.
+            return futures::future::ready(()).boxed();
+        }
         let (owner, id, session) = (self.owner.clone(), session.clone(), session.clone());
         let given = self.writer.submit(move |db| journal::give_back(db, &owner, &id));
         drop(claims);
@@ -222,18 +258,25 @@ impl SessionStore for SqliteStore {
         }
         let id = session.clone();
         let new = self.0.created().get(session).cloned();
-        let first = new.is_some();
+        let owed = self.0.owed().get(session).cloned();
+        let (is_new, is_owed) = (new.is_some(), owed.is_some());
         let (session, owner) = (session.clone(), self.0.owner.clone());
         let written = self.0.writer.submit(move |db| {
             if let Some(record) = new {
                 journal::insert(db, &owner, &record)?;
             }
+            if let Some(arrears) = owed {
+                journal::make_good(db, &owner, &session, &arrears)?;
+            }
             journal::append(db, &session, &events)
         });
         async move {
             written.await?;
-            if first {
+            if is_new {
                 self.0.created().remove(&id);
+            }
+            if is_owed {
+                self.0.owed().remove(&id);
             }
             Ok(())
         }

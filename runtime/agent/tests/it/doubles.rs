@@ -126,7 +126,7 @@ impl SessionStore for MemoryStore {
             }
             if self.full.load(Ordering::SeqCst) {
                 let reason = "No space left on device".into();
-                return Err(StoreError::Unwritable { path: "/store".into(), reason });
+                return Err(StoreError::Unwritable { path: "/store".into(), reason, retryable: true });
             }
             self.events.lock().unwrap().entry(session).or_default().extend(events.iter().cloned());
             Ok(())

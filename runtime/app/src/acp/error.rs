@@ -189,7 +189,8 @@ fn store(error: &StoreError) -> Error {
         });
         return Error::new(ErrorCode::INVALID_REQUEST, message).data(data);
     }
-    let data = json!({ "details": message, "reason": "store", "retryable": false });
+    let retryable = matches!(error, StoreError::Unwritable { retryable: true, .. });
+    let data = json!({ "details": message, "reason": "store", "retryable": retryable });
     Error::new(ErrorCode::INTERNAL_ERROR, message).data(data)
 }
 
@@ -275,7 +276,11 @@ mod tests {
                 retry_after: Some(Duration::from_secs(3)),
             }))
         };
-        let unwritable = || StoreError::Unwritable { path: "/db".to_owned(), reason: "No space left".to_owned() };
+        let unwritable = |reason: &str, retryable| StoreError::Unwritable {
+            path: "/db".to_owned(),
+            reason: reason.to_owned(),
+            retryable,
+        };
         let table: Vec<String> = [
             RequestError::NotInitialized,
             RequestError::Initialized,
@@ -289,12 +294,12 @@ mod tests {
             OpenError::Folder { root: RootId(2), path: "/y".to_owned(), reason: "not found".to_owned() }.into(),
             OpenError::NoMessage { session: session(), message: MessageId::new("msg-9") }.into(),
             OpenError::Setup { message: "no model `x`".to_owned(), hint: "see `acp-runtime models`".to_owned() }.into(),
-            OpenError::Store(unwritable()).into(),
+            OpenError::Store(unwritable("No space left", true)).into(),
             OpenError::Store(StoreError::InUse { session: session(), process: 4711 }).into(),
             StoreError::BadCursor("secret".to_owned()).into(),
             model(ModelErrorKind::Auth, Some(401)),
             model(ModelErrorKind::RateLimit, Some(429)),
-            turn(TurnError::Store(unwritable())),
+            turn(TurnError::Store(unwritable("it may only be read", false))),
             turn(TurnError::Internal("a tool is broken".to_owned())),
             RequestError::Prompt { session: session(), error: PromptError::Busy },
             RequestError::Prompt { session: session(), error: PromptError::Closed },
@@ -316,12 +321,12 @@ mod tests {
             {"code":-32602,"message":"Invalid params","data":{"additionalDirectories":"`/y` cannot be opened as a folder of the session: not found"}}
             {"code":-32602,"message":"Invalid params","data":{"_meta.aar.messageId":"session `s-1` has no message `msg-9`"}}
             {"code":-32603,"message":"no model `x`","data":{"details":"no model `x`","reason":"configuration","hint":"see `acp-runtime models`","retryable":false}}
-            {"code":-32603,"message":"the session store at `/db` cannot be written: No space left","data":{"details":"the session store at `/db` cannot be written: No space left","reason":"store","retryable":false}}
+            {"code":-32603,"message":"the session store at `/db` cannot be written: No space left","data":{"details":"the session store at `/db` cannot be written: No space left","reason":"store","retryable":true}}
             {"code":-32600,"message":"session `s-1` is open in another process (4711)","data":{"sessionId":"s-1","details":"session `s-1` is open in another process (4711); close it there, or end that process, and try again","reason":"in_use","process":4711,"retryable":true}}
             {"code":-32602,"message":"Invalid params","data":{"cursor":"not a cursor of this list"}}
             {"code":-32000,"message":"the key was not accepted; check `api_key`","data":{"details":"the key was not accepted; check `api_key`","reason":"auth","provider":"anthropic","status":401,"retryAfterSeconds":3,"retryable":false}}
             {"code":-32603,"message":"the key was not accepted; check `api_key`","data":{"details":"the key was not accepted; check `api_key`","reason":"rate_limit","provider":"anthropic","status":429,"retryAfterSeconds":3,"retryable":true}}
-            {"code":-32603,"message":"the session store at `/db` cannot be written: No space left","data":{"details":"the session store at `/db` cannot be written: No space left","reason":"store","retryable":false}}
+            {"code":-32603,"message":"the session store at `/db` cannot be written: it may only be read","data":{"details":"the session store at `/db` cannot be written: it may only be read","reason":"store","retryable":false}}
             {"code":-32603,"message":"a tool is broken","data":{"details":"a tool is broken","reason":"internal","retryable":false}}
             {"code":-32600,"message":"Invalid request","data":{"reason":"busy","details":"the session is busy with another prompt: wait for it, or cancel it"}}
             {"code":-32002,"message":"the session is closed","data":{"sessionId":"s-1"}}

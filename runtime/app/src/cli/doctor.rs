@@ -5,10 +5,9 @@ mod places;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use acp_runtime_agent::session::SessionFactory as _;
-use acp_runtime_agent::store::{ListQuery, SessionStore};
+use acp_runtime_agent::store::ListQuery;
 use serde::Serialize;
 
 use super::failure::{FAILED, Failure, store_hint};
@@ -66,7 +65,7 @@ pub(super) fn command(paths: &Paths, overrides: Overrides, json: bool) -> Result
     checks.extend(system());
     // A runtime that cannot be made has its reason among the checks.
     if let Ok(runtime) = Runtime::new(settings, paths, &keys) {
-        checks.push(wait(store(runtime.store(), paths.sessions()))?);
+        checks.push(wait(store(&runtime, paths.sessions()))?);
         checks.extend(plugins(&runtime));
     }
 
@@ -145,7 +144,10 @@ async fn model(models: &Models) -> Check {
             format!("`{id}`, with the key from {from}, which is so short that it is not masked where others repeat it"),
             "use a key of 8 characters or more, or none where none is needed",
         ),
-        Ok(None) if id == NONE => Check::warn("model", "none is configured: only commands are answered", MODEL),
+        Ok(None) if id == NONE => {
+            let hint = "configure one: `acp-runtime run Hello` shows how";
+            Check::warn("model", "none is configured: only commands are answered", hint)
+        }
         Ok(None) => Check::ok("model", format!("`{id}`, without a key")),
     }
 }
@@ -177,9 +179,11 @@ fn shell(containment: Containment, cannot: Option<String>) -> Check {
     }
 }
 
-async fn store(store: Arc<dyn SessionStore>, path: PathBuf) -> Check {
-    match store.list(ListQuery { cwd: None, cursor: None, limit: 1 }).await {
-        Ok(_) => Check::ok("sessions", format!("`{}`", path.display())),
+/// Whether sessions can be kept, and read.
+async fn store(runtime: &Runtime, path: PathBuf) -> Check {
+    let readable = runtime.store().list(ListQuery { cwd: None, cursor: None, limit: 1 }).await;
+    match readable.map(|_| ()).and(runtime.check_store().await) {
+        Ok(()) => Check::ok("sessions", format!("`{}`", path.display())),
         Err(error) => Check::fail("sessions", error.to_string(), store_hint(&error)),
     }
 }

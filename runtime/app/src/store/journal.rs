@@ -14,9 +14,9 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 use serde::de::DeserializeOwned;
 
-use super::Retention;
 use super::owner::Owner;
 use super::schema::Fault;
+use super::{Arrears, Retention};
 
 const COLUMNS: &str = "id, cwd, additional, title, updated, key, system_prompt";
 
@@ -40,6 +40,20 @@ pub(super) fn claim(db: &Connection, owner: &Owner, session: &SessionId) -> Resu
     db.prepare_cached("UPDATE session SET owner = ?2 WHERE id = ?1")?
         .execute(params![session.as_str(), owner.name()?])?;
     Ok(())
+}
+
+/// Writes what is owed to a session. Fails where another process has gone on with it meanwhile.
+pub(super) fn make_good(db: &Connection, owner: &Owner, session: &SessionId, owed: &Arrears) -> Result<(), Fault> {
+    claim(db, owner, session)?;
+    let kept: Option<i64> = db
+        .prepare_cached("SELECT events FROM session WHERE id = ?1")?
+        .query_row([session.as_str()], |row| row.get(0))
+        .optional()?;
+    if kept.is_some_and(|kept| usize::try_from(kept) != Ok(owed.seen)) {
+        return Err(Fault::unwritable(format!("session `{session}` has gone on elsewhere meanwhile; load it again")));
+    }
+    set_up(db, session, &owed.setup)?;
+    if owed.events.is_empty() { Ok(()) } else { append(db, session, &owed.events) }
 }
 
 /// Makes the owner's session nobody's.
@@ -91,7 +105,7 @@ pub(super) fn append(db: &Connection, session: &SessionId, events: &[SessionEven
             Ok((row.get(0)?, row.get(1)?))
         })
         .optional()?
-        .ok_or_else(|| Fault::Unwritable(format!("it knows no session `{session}`; it may have been deleted")))?;
+        .ok_or_else(|| Fault::unwritable(format!("it knows no session `{session}`; it may have been deleted")))?;
     let mut insert = db.prepare_cached("INSERT INTO event (session, place, format, body) VALUES (?1, ?2, ?3, ?4)")?;
     for (place, event) in (end - count..).zip(events) {
         let body = serde_json::to_string(event).map_err(|error| unserializable(&error))?;
@@ -283,5 +297,5 @@ pub(super) fn micros(time: SystemTime) -> i64 {
 }
 
 fn unserializable(error: &serde_json::Error) -> Fault {
-    Fault::Unwritable(format!("not expressible as JSON: {error}"))
+    Fault::unwritable(format!("not expressible as JSON: {error}"))
 }

@@ -1,10 +1,13 @@
 //! The database file: making it, opening it, bringing an older one up to date, and saying what is wrong with it.
 //!
 //! Knows the tables but not what is kept in them. A newer file and a foreign one are refused before anything in them is
-//! changed. Tested through `SqliteStore`.
+//! changed. A file that cannot be written can still be read: then nothing is made or changed, the files beside it
+//! included. Tested through `SqliteStore`.
 
 #![expect(clippy::disallowed_methods, reason = "this room owns the database file")]
 
+use std::ffi::CStr;
+use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
@@ -12,7 +15,7 @@ use std::time::Duration;
 
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_agent::transcript::SessionId;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, TransactionBehavior};
 
 /// `ACPR`: says whose database it is (`PRAGMA application_id`).
 const APPLICATION: i64 = 0x4143_5052;
@@ -100,7 +103,12 @@ pub(super) enum Fault {
     /// The database's own words.
     Sqlite(rusqlite::Error),
     /// The system or the caller's data did not let it be written.
-    Unwritable(String),
+    Unwritable {
+        /// Why.
+        reason: String,
+        /// Whether the same may work later.
+        retryable: bool,
+    },
     /// What is in it cannot be understood.
     Damaged(String),
     /// Something in it has a format that is not known yet.
@@ -117,41 +125,67 @@ impl From<rusqlite::Error> for Fault {
 
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
-        Self::Unwritable(error.to_string())
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        let retryable = matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge);
+        Self::Unwritable { reason: error.to_string(), retryable }
     }
 }
 
 impl Fault {
+    /// Not to be written, whatever happens later.
+    pub(super) fn unwritable(reason: impl Into<String>) -> Self {
+        Self::Unwritable { reason: reason.into(), retryable: false }
+    }
+
+    /// Whether the system does not let the file be written, so that reading it is worth trying. Whoever waits for
+    /// another process is not among them: it is just writing.
+    fn is_of_the_system(&self) -> bool {
+        match self {
+            Self::Unwritable { .. } => true,
+            Self::Sqlite(error) => matches!(
+                error.sqlite_error_code(),
+                Some(
+                    ErrorCode::DiskFull
+                        | ErrorCode::ReadOnly
+                        | ErrorCode::CannotOpen
+                        | ErrorCode::PermissionDenied
+                        | ErrorCode::SystemIoFailure
+                )
+            ),
+            Self::Damaged(_) | Self::Newer { .. } | Self::InUse { .. } => false,
+        }
+    }
+
     /// The error for callers, with what to do about it.
     pub(super) fn at(self, path: &Path) -> StoreError {
         let path = path.display().to_string();
-        let unwritable = |reason: String| StoreError::Unwritable { path: path.clone(), reason };
+        let unwritable = |reason: String, retryable| StoreError::Unwritable { path: path.clone(), reason, retryable };
         let damaged = |reason: &dyn std::fmt::Display| StoreError::Damaged {
             path: path.clone(),
             reason: format!("{reason}; move the file away to begin a new one"),
         };
         match self {
-            Self::Unwritable(reason) => unwritable(reason),
+            Self::Unwritable { reason, retryable } => unwritable(reason, retryable),
             Self::Damaged(reason) => damaged(&reason),
             Self::Newer { found, known } => StoreError::Newer { path, found, known },
             Self::InUse { session, process } => StoreError::InUse { session, process },
             Self::Sqlite(error) => match error.sqlite_error_code() {
-                Some(ErrorCode::DiskFull) => unwritable(format!("{error}; free some space and try again")),
+                Some(ErrorCode::DiskFull) => unwritable(format!("{error}; free some space and try again"), true),
                 Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-                    unwritable(format!("{error}; another process is writing to it, try again"))
+                    unwritable(format!("{error}; another process is writing to it, try again"), true)
                 }
                 Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                    unwritable(format!("{error}; check the permissions of the file and its folder"))
+                    unwritable(format!("{error}; check the permissions of the file and its folder"), false)
                 }
+                // A disk without room for the files beside the database is among them.
                 Some(
                     ErrorCode::SystemIoFailure
                     | ErrorCode::OutOfMemory
-                    | ErrorCode::TooBig
                     | ErrorCode::OperationInterrupted
                     | ErrorCode::OperationAborted
-                    | ErrorCode::FileLockingProtocolFailed
-                    | ErrorCode::NoLargeFileSupport,
-                ) => unwritable(error.to_string()),
+                    | ErrorCode::FileLockingProtocolFailed,
+                ) => unwritable(format!("{error}; see that the disk has room, and try again"), true),
+                Some(ErrorCode::TooBig | ErrorCode::NoLargeFileSupport) => unwritable(error.to_string(), false),
                 _ => damaged(&error),
             },
         }
@@ -164,6 +198,9 @@ pub(super) fn open(path: &Path) -> Result<Connection, Fault> {
     let mut db =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     db.busy_timeout(PATIENCE)?;
+    if db.is_readonly(MAIN_DB)? {
+        return Err(Fault::unwritable("it may only be read; check the permissions of the file and its folder"));
+    }
     refuse_foreign(&db)?;
     let journal: String = db.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
     if journal != "wal" {
@@ -176,6 +213,86 @@ pub(super) fn open(path: &Path) -> Result<Connection, Fault> {
          PRAGMA journal_size_limit = 16777216;",
     )?;
     migrate(&mut db)?;
+    Ok(db)
+}
+
+/// A database as it can be read.
+pub(super) enum Readable {
+    /// As ever.
+    Whole(Connection),
+    /// It cannot be written, and the fault says why. Good for one question: what other processes write meanwhile, and
+    /// that it can be written again, may not be seen.
+    Frozen(Connection, Fault),
+}
+
+/// [`open`], and where the system does not let the file be written, whatever can be read of it.
+pub(super) fn open_to_read(path: &Path) -> Result<Readable, Fault> {
+    match open(path) {
+        Ok(db) => Ok(Readable::Whole(db)),
+        Err(fault) if fault.is_of_the_system() => match open_frozen(path) {
+            Ok(db) => Ok(Readable::Frozen(db, fault)),
+            // What cannot even be read has the first fault, unless it is not the system's.
+            Err(second) if second.is_of_the_system() => Err(fault),
+            Err(second) => Err(second),
+        },
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Opens the database and leaves all files as they are; where there is none, an empty one in memory.
+fn open_frozen(path: &Path) -> Result<Connection, Fault> {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    match std::fs::metadata(path) {
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {
+            let mut db = Connection::open_in_memory()?;
+            migrate(&mut db)?;
+            return Ok(db);
+        }
+        there => there?,
+    };
+    // Beside a process that writes, or after one that was killed, the files beside it are there and can be read.
+    let db = readable(Connection::open_with_flags(path, READ_ONLY)?).or_else(|_| readable(open_alone(path)?))?;
+    match refuse_newer(&db)? {
+        version if version == STEPS.len() => Ok(db),
+        _ => Err(Fault::unwritable("an older version made it, and bringing it up to date means writing to it")),
+    }
+}
+
+const READ_ONLY: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
+/// The database, which no other process can be writing: without the index of its log, which cannot be made.
+fn open_alone(path: &Path) -> Result<Connection, Fault> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    if std::fs::metadata(&log).is_ok_and(|log| log.is_file() && log.len() > 0) {
+        let db = Connection::open_with_flags_and_vfs(path, READ_ONLY, UNLOCKED)?;
+        // The index is in memory then.
+        db.query_row("PRAGMA locking_mode = EXCLUSIVE", [], |_| Ok(()))?;
+        return Ok(db);
+    }
+    // All is in the one file. That can be said in an address only.
+    let flags = READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    Ok(Connection::open_with_flags(format!("{}?immutable=1", address(path)), flags)?)
+}
+
+fn address(path: &Path) -> String {
+    path.as_os_str().as_encoded_bytes().iter().fold("file:".to_owned(), |mut address, byte| {
+        match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => address.push(char::from(*byte)),
+            // Writing to a string cannot fail.
+            _ => drop(write!(address, "%{byte:02x}")),
+        }
+        address
+    })
+}
+
+/// The system's files without locks on them: no process that may not write can lock.
+const UNLOCKED: &CStr = if cfg!(unix) { c"unix-none" } else { c"win32-none" };
+
+/// The database, if it is ours and can be read.
+fn readable(db: Connection) -> Result<Connection, Fault> {
+    db.busy_timeout(PATIENCE)?;
+    refuse_foreign(&db)?;
     Ok(db)
 }
 

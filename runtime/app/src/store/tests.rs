@@ -19,6 +19,7 @@ use super::*;
 
 mod forks;
 mod retention;
+mod unwritable;
 
 struct Place {
     folder: TempDir,

@@ -1,7 +1,8 @@
 //! A thread with a connection of its own, and the queue of work before it.
 //!
 //! The writer commits all that waits in one transaction and only then answers, so a burst of small writes costs one
-//! commit; a piece of work that fails is undone alone. The reader answers one question at a time from one snapshot.
+//! commit; a piece of work that fails is undone alone. The reader answers one question at a time from one snapshot, also
+//! where nothing can be written: then it opens the file anew for each.
 //! The thread and the connection come with the first piece of work. Knows nothing about what the work is.
 
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use acp_runtime_agent::store::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::oneshot;
 
-use super::schema::{self, Fault};
+use super::schema::{self, Fault, Readable};
 
 /// What a worker is for.
 #[derive(Debug, Clone, Copy)]
@@ -89,7 +90,7 @@ impl Worker {
         let path = self.path.clone();
         async move {
             queued?;
-            let stopped = |_| Fault::Unwritable("the store's thread has stopped".to_owned()).at(&path);
+            let stopped = |_| Fault::unwritable("the store's thread has stopped").at(&path);
             answer.await.map_err(stopped)?
         }
     }
@@ -127,14 +128,14 @@ impl Drop for Worker {
 }
 
 fn serve(path: &Path, role: Role, opening: &Mutex<()>, jobs: &mpsc::Receiver<Box<dyn Job>>) {
-    let mut connection = None;
+    let mut desk = Desk { path, role, opening, connection: None, frozen: false };
     while let Ok(first) = jobs.recv() {
         let mut batch = vec![first];
         batch.extend(jobs.try_iter().take(role.most_at_once() - 1));
-        let done = connected(&mut connection, path, opening).and_then(|db| commit(db, path, role, &mut batch));
-        if done.is_err() {
+        let done = desk.connected().and_then(|db| commit(db, path, role, &mut batch));
+        if done.is_err() || desk.frozen {
             // The next piece of work opens the file anew: by then it may have been repaired.
-            connection = None;
+            desk.connection = None;
         }
         for job in batch {
             job.answer(done.clone());
@@ -142,16 +143,42 @@ fn serve(path: &Path, role: Role, opening: &Mutex<()>, jobs: &mpsc::Receiver<Box
     }
 }
 
-fn connected<'a>(
-    connection: &'a mut Option<Connection>,
-    path: &Path,
-    opening: &Mutex<()>,
-) -> Result<&'a mut Connection, StoreError> {
-    match connection {
-        Some(db) => Ok(db),
-        none => {
-            let _alone = opening.lock().unwrap_or_else(PoisonError::into_inner);
-            Ok(none.insert(schema::open(path).map_err(|fault| fault.at(path))?))
+/// The file as a thread has it before it.
+struct Desk<'a> {
+    path: &'a Path,
+    role: Role,
+    opening: &'a Mutex<()>,
+    connection: Option<Connection>,
+    /// Whether it could only be read when it was opened last.
+    frozen: bool,
+}
+
+impl Desk<'_> {
+    fn connected(&mut self) -> Result<&mut Connection, StoreError> {
+        let db = if let Some(open) = self.connection.take() {
+            open
+        } else {
+            let _alone = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+            self.open().map_err(|fault| fault.at(self.path))?
+        };
+        Ok(self.connection.insert(db))
+    }
+
+    fn open(&mut self) -> Result<Connection, Fault> {
+        match self.role {
+            Role::Writer => schema::open(self.path),
+            Role::Reader => match schema::open_to_read(self.path)? {
+                Readable::Whole(db) => {
+                    self.frozen = false;
+                    Ok(db)
+                }
+                Readable::Frozen(db, why) => {
+                    if !std::mem::replace(&mut self.frozen, true) {
+                        tracing::warn!("{}; it is only read, and nothing new is kept", why.at(self.path));
+                    }
+                    Ok(db)
+                }
+            },
         }
     }
 }

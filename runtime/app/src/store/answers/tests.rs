@@ -178,5 +178,5 @@ async fn a_store_that_cannot_be_written_is_asked_each_time() {
     let answers = answers(&SqliteStore::new(folder.path().join("file/sessions.db")), "/project", "/lib");
     answers.remember(&tool("write_file"), &write(0, "a"), true).await;
     assert_eq!(answers.remembered(&tool("write_file"), &write(0, "a")).await, None);
-    assert!(answers.list().await.is_err());
+    assert_eq!(answers.list().await, Ok(Vec::new()), "where nothing can be, nothing was remembered");
 }
