@@ -174,7 +174,7 @@ fn broken_configuration_names_the_key_and_the_place() {
         ("modell = \"none\"\n", 2, "modell"),
         ("model = 5\n", 2, "model"),
         ("model = \n", 2, "config.toml:1:"),
-        ("model = \"script:/no/such/file.toml\"\n", 1, "/no/such/file.toml"),
+        ("model = \"script:/no/such/file.toml\"\n", 2, "/no/such/file.toml"),
     ] {
         let runtime = Runtime::new().config(text);
         let finished = runtime.run(&["run", "Hi"]);
@@ -210,16 +210,16 @@ fn a_plugin_that_is_not_sound_is_refused_with_a_reason() {
     changed(&runtime, "unknown.wasm", &tasks, "\"kv\":{", "\"xy\":{");
     let kv = "\"kv\":{\"reason\":\"keeps the list of tasks\"}";
     changed(&runtime, "later.wasm", &tasks, kv, &format!("\"net\":[]{}", " ".repeat(kv.len() - 8)));
-    for (plugin, error, hint) in [
-        ("broken.wasm", "`broken.wasm` is not a WebAssembly component: it does not begin like one", "wasm32-wasip2"),
-        ("cut.wasm", "plugin `aar:tasks` is not valid: ", "ask the plugin's author"),
-        ("no-such-folder", "`no-such-folder` cannot be read: No such file or directory", "check the path"),
-        ("empty", "`empty` has 0 `.wasm` files", "name the plugin's `.wasm` file itself"),
-        ("unknown.wasm", "`unknown.wasm`: unknown field `xy`, expected one of `fs`", "correct"),
-        ("later.wasm", "`later.wasm`: `capabilities.net` is not offered by this version", "use a later version"),
+    for (plugin, code, error, hint) in [
+        ("broken.wasm", 1, "`broken.wasm` is not a WebAssembly component: it does not begin like one", "wasm32-wasip2"),
+        ("cut.wasm", 1, "plugin `aar:tasks` is not valid: ", "ask the plugin's author"),
+        ("no-such-folder", 2, "`no-such-folder` cannot be read: No such file or directory", "check the path"),
+        ("empty", 1, "`empty` has 0 `.wasm` files", "name the plugin's `.wasm` file itself"),
+        ("unknown.wasm", 1, "`unknown.wasm`: unknown field `xy`, expected one of `fs`", "correct"),
+        ("later.wasm", 1, "`later.wasm`: `capabilities.net` is not offered by this version", "use a later version"),
     ] {
         let finished = runtime.run(&["plugin", "install", "--yes", plugin]);
-        assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""), "{plugin}: {finished:?}");
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(code), ""), "{plugin}: {finished:?}");
         assert!(finished.stderr.starts_with(&format!("error: {error}")), "{plugin}: {}", finished.stderr);
         assert!(
             finished.stderr.contains("\nhint: ") && finished.stderr.contains(hint),
@@ -282,7 +282,7 @@ fn a_plugin_that_would_never_be_loaded_is_not_installed() {
     "]]
     .assert_eq(&outcome(&runtime, &["plugin", "install", "--yes", &tasks]));
     expect![[r#"
-        exit 1
+        exit 2
         --- stdout
         --- stderr
         error: `aar:tasks` is not installed, it is bundled (`TASKS`)
@@ -343,7 +343,7 @@ fn nothing_yet() {
             &runtime,
             arguments,
             &expect![[r"
-            exit 1
+            exit 2
             --- stdout
             --- stderr
             error: unknown session `no-such`

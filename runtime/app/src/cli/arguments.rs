@@ -19,7 +19,12 @@ Environment:
 
 Rooms of the log:
   acp agent audit cli compose host mcp models plugin process request runtime
-  secrets settings store terminal tools transport workspace";
+  secrets settings store terminal tools transport workspace
+
+Exit code:
+  0  all is well
+  1  the outcome is bad
+  2  what was asked for makes no sense: an argument, a name that nothing has, the configuration";
 
 const AFTER_RUN: &str = "\
 Answers go to stdout; what is done, and errors, go to stderr.
@@ -30,13 +35,26 @@ Exit code:
   2  the arguments or the configuration make no sense
   130, 143, 129  it was stopped by Ctrl-C, SIGTERM, SIGHUP";
 
+const AFTER_INSTALL: &str = "\
+The plugin is checked, and the rights that it asks for are shown before anything is installed. \
+Without a terminal nobody can be asked, and `--yes` is needed to grant them. What was decided about a right holds for \
+another version of the plugin: only what it newly asks for is asked about.";
+
+const AFTER_COMPLETIONS: &str = "\
+For bash: acp-runtime completions bash > ~/.local/share/bash-completion/completions/acp-runtime
+For fish: acp-runtime completions fish > ~/.config/fish/completions/acp-runtime.fish
+For zsh, into a folder of `$fpath`: acp-runtime completions zsh > FOLDER/_acp-runtime";
+
+const AFTER_DOCTOR: &str = "\
+Exit code:
+  0  nothing fails; there may be warnings
+  1  a check fails
+  2  the arguments make no sense";
+
 /// An ACP agent whose tools, commands and panels are sandboxed WASM components
 #[derive(Debug, Parser)]
 #[command(name = "acp-runtime", version, after_help = AFTER_HELP)]
 pub(super) struct Arguments {
-    #[command(flatten)]
-    pub(super) settings: SettingsArguments,
-
     /// Be an ACP agent on stdin and stdout: what an editor starts
     #[arg(long)]
     pub(super) acp: bool,
@@ -45,6 +63,9 @@ pub(super) struct Arguments {
     #[arg(long, global = true, hide = true)]
     pub(super) login: bool,
 
+    #[command(flatten)]
+    pub(super) settings: SettingsArguments,
+
     #[command(subcommand)]
     pub(super) command: Option<Command>,
 }
@@ -52,19 +73,21 @@ pub(super) struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings")]
 pub(super) struct SettingsArguments {
-    /// The configuration file
+    /// The configuration file, in place of the one that `acp-runtime config path` names
     #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
 
-    /// The model of new sessions: `none`, `script:FILE`, a provider, or `provider/model`
+    /// The model of new sessions: `none`, `script:FILE`, a provider, or `provider/model`; by default the configured
+    /// one
     #[arg(long, value_name = "MODEL", global = true)]
     model: Option<String>,
 
-    /// The mode of new sessions
+    /// The mode of new sessions; by default the configured one, or else `review`
     #[arg(long, value_name = "MODE", global = true, value_parser = modes())]
     mode: Option<Mode>,
 
-    /// What to log: `off`, `error`, `warn`, `info`, `debug` or `trace`, and others for single rooms: `warn,host=debug`
+    /// What to log: `off`, `error`, `warn`, `info`, `debug` or `trace`, and others for single rooms: `warn,host=debug`;
+    /// by default `warn`
     #[arg(long, value_name = "LEVEL", global = true)]
     log_level: Option<LogFilter>,
 
@@ -97,7 +120,7 @@ pub(super) enum Command {
     /// See and check the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Keep a provider's API key
+    /// Keep a provider's API key; it is asked for, or read from stdin
     Login {
         /// The provider, by its name in the configuration; you are asked if there are several
         provider: Option<String>,
@@ -110,13 +133,15 @@ pub(super) enum Command {
     /// Keep, list and remove secrets
     #[command(subcommand)]
     Secret(SecretCommand),
-    /// Check that everything is in order
+    /// Check that everything is in order: configuration, folders, plugins, model and system
+    #[command(after_help = AFTER_DOCTOR)]
     Doctor {
-        /// Print JSON
+        /// Print one JSON object a line
         #[arg(long)]
         json: bool,
     },
     /// Print the completions of a shell
+    #[command(after_help = AFTER_COMPLETIONS)]
     Completions {
         /// The shell
         shell: Shell,
@@ -172,7 +197,7 @@ pub(super) enum SessionCommand {
         /// The session; the newest by default
         id: Option<String>,
 
-        /// The form; by default JSON for a file `*.json`, else Markdown
+        /// Markdown is for people, JSON for programs; by default JSON for a file `*.json`, else Markdown
         #[arg(long, value_name = "FORMAT")]
         format: Option<ExportFormat>,
 
@@ -199,9 +224,7 @@ pub(super) enum SessionCommand {
 /// The form of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ExportFormat {
-    /// For people
     Markdown,
-    /// For programs: the session, and all its events
     Json,
 }
 
@@ -222,12 +245,13 @@ pub(super) enum PluginCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Install a plugin, and grant what it asks for
+    /// Install a plugin, or another version of one, and grant what it asks for
+    #[command(after_help = AFTER_INSTALL)]
     Install {
         /// A component file, or the folder with it
         source: PathBuf,
 
-        /// Grant what it asks for without a question
+        /// Grant all that it asks for without a question
         #[arg(long)]
         yes: bool,
 
@@ -288,10 +312,14 @@ fn secret_name(text: &str) -> Result<SecretName, NameError> {
 
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(super) enum ConfigCommand {
-    /// Print the settings as they hold in the current folder
+    /// Print the settings as they hold in the current folder, defaults included and secrets as `****`
     Show,
-    /// Print where files are kept
-    Path,
+    /// Print where the configuration file is, or would be
+    Path {
+        /// Print where all files are: a name and a path on each line
+        #[arg(long)]
+        all: bool,
+    },
     /// Check the configuration of the user and of the current folder
     Check,
     /// Print the JSON Schema of the configuration file
@@ -360,7 +388,7 @@ mod tests {
             "plugin remove aar:notes",
             "plugin build --component a --manifest b --output c",
             "config show",
-            "config path",
+            "config path --all",
             "config check",
             "config schema",
             "doctor --json",

@@ -16,7 +16,13 @@ pub(super) fn command(command: ConfigCommand, paths: &Paths, overrides: Override
     let mut out = io::stdout();
     match command {
         ConfigCommand::Schema => return schema(),
-        ConfigCommand::Path => writeln!(out, "{}", file.display())?,
+        ConfigCommand::Path { all: false } => writeln!(out, "{}", file.display())?,
+        ConfigCommand::Path { all: true } => {
+            writeln!(out, "config    {}", file.display())?;
+            for (name, path) in paths.kept() {
+                writeln!(out, "{name:8}  {}", path.display())?;
+            }
+        }
         ConfigCommand::Show => {
             let here = here(paths, overrides)?;
             let text = toml::to_string(&here.settings)

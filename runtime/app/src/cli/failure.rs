@@ -14,7 +14,7 @@ use crate::settings::SettingsError;
 
 /// A command did what it was asked for, but the outcome is bad.
 pub(super) const FAILED: u8 = 1;
-/// What was asked for makes no sense: arguments, configuration.
+/// What was asked for makes no sense: an argument, a name that nothing has, the configuration.
 pub(super) const USAGE: u8 = 2;
 
 /// Why a command ends early.
@@ -110,10 +110,10 @@ impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         match error {
             OpenError::Store(error) => error.into(),
-            OpenError::Setup { message, hint } => Self::new(message).hint(hint),
+            OpenError::Setup { message, hint } => Self::usage(message).hint(hint),
             OpenError::Folder { .. } => Self::usage(error.to_string()).hint("name an existing folder with `--cwd`"),
             OpenError::Unknown(_) | OpenError::NoMessage { .. } => {
-                Self::new(error.to_string()).hint("see `acp-runtime session list`")
+                Self::usage(error.to_string()).hint("see `acp-runtime session list`")
             }
         }
     }

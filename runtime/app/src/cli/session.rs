@@ -127,7 +127,7 @@ async fn kept(store: &dyn SessionStore, id: Option<String>) -> Result<KeptSessio
         Some(id) => SessionId::new(id),
         None => newest(store).await?,
     };
-    let unknown = || Failure::new(format!("unknown session `{id}`")).hint("see `acp-runtime session list`");
+    let unknown = || Failure::usage(format!("unknown session `{id}`")).hint("see `acp-runtime session list`");
     store.load(&id).await?.ok_or_else(unknown)
 }
 

@@ -105,10 +105,9 @@ impl Paths {
         self.cache.join("compiled")
     }
 
-    /// Everything by name, for people.
-    pub fn named(&self) -> Vec<(&'static str, PathBuf)> {
+    /// All that is kept and loaded, apart from the settings, by name.
+    pub fn kept(&self) -> Vec<(&'static str, PathBuf)> {
         let mut named = vec![
-            ("config", self.config.clone()),
             ("sessions", self.sessions()),
             ("secrets", self.secrets()),
             ("plugins", self.plugins()),
@@ -135,9 +134,8 @@ mod tests {
     fn one_folder_holds_everything() {
         let paths = Paths::under(Path::new("/h")).unwrap();
         let named: Vec<String> =
-            paths.named().into_iter().map(|(name, path)| format!("{name} {}", path.display())).collect();
+            paths.kept().into_iter().map(|(name, path)| format!("{name} {}", path.display())).collect();
         let expected = [
-            "config /h/config.toml",
             "sessions /h/sessions.db",
             "secrets /h/secrets.json",
             "plugins /h/plugins",
@@ -145,6 +143,7 @@ mod tests {
             "compiled /h/compiled",
         ];
         assert_eq!(named, expected);
+        assert_eq!(paths.config(), Path::new("/h/config.toml"));
     }
 
     #[test]
