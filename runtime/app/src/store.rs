@@ -169,7 +169,9 @@ impl SqliteStore {
             Ok(())
         });
         if let Err(error) = left.await {
-            tracing::warn!("{error}");
+            // Whoever wanted to write was told. That this process lives is a file of its own.
+            tracing::debug!("{error}");
+            self.0.owner.leave();
         }
     }
 
