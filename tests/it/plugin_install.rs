@@ -78,16 +78,17 @@ fn without_a_terminal_rights_are_shown_and_need_a_yes() {
         &runtime,
         &["--yes"],
         &expect![[r#"
-        exit 0
-        --- stdout
-        installed acme:list 0.1.0
-        granted fs.read notes/**
-        granted kv
-        --- stderr
-        `acme:list` 0.1.0 asks for these rights
-          fs.read notes/**: "reads the notes"
-          kv: "remembers"
-    "#]],
+            exit 0
+            --- stdout
+            installed acme:list 0.1.0
+            granted fs.read notes/**
+            granted kv
+            --- stderr
+            `acme:list` 0.1.0 asks for these rights
+              fs.read notes/**: "reads the notes"
+              kv: "remembers"
+            hint: an agent that is running in an editor has it once it is restarted
+        "#]],
     );
     assert_eq!(rights(&runtime), [("fs.read notes/**".to_owned(), true), ("kv".to_owned(), true)]);
 
@@ -96,12 +97,13 @@ fn without_a_terminal_rights_are_shown_and_need_a_yes() {
         &modest,
         &[],
         &expect![[r#"
-        exit 0
-        --- stdout
-        installed acme:list 0.1.0
-        --- stderr
-        `acme:list` 0.1.0 asks for no rights
-    "#]],
+            exit 0
+            --- stdout
+            installed acme:list 0.1.0
+            --- stderr
+            `acme:list` 0.1.0 asks for no rights
+            hint: an agent that is running in an editor has it once it is restarted
+        "#]],
     );
 }
 
@@ -114,31 +116,33 @@ fn what_was_granted_holds_for_the_next_version() {
         &runtime,
         &[],
         &expect![[r#"
-        exit 0
-        --- stdout
-        installed acme:list 0.2.0
-        granted fs.read notes/**
-        granted kv
-        --- stderr
-        `acme:list` 0.2.0 asks for these rights; 0.1.0 is installed
-          fs.read notes/**: "reads the notes" (granted before)
-          kv: "remembers" (granted before)
-    "#]],
+            exit 0
+            --- stdout
+            installed acme:list 0.2.0
+            granted fs.read notes/**
+            granted kv
+            --- stderr
+            `acme:list` 0.2.0 asks for these rights; 0.1.0 is installed
+              fs.read notes/**: "reads the notes" (granted before)
+              kv: "remembers" (granted before)
+            hint: an agent that is running in an editor has it once it is restarted
+        "#]],
     );
     let runtime = built(runtime, "0.3.0", READ);
     check(
         &runtime,
         &[],
         &expect![[r#"
-        exit 0
-        --- stdout
-        installed acme:list 0.3.0
-        granted fs.read notes/**
-        --- stderr
-        `acme:list` 0.3.0 asks for these rights; 0.2.0 is installed
-          fs.read notes/**: "reads the notes" (granted before)
-          kv (no longer asked for)
-    "#]],
+            exit 0
+            --- stdout
+            installed acme:list 0.3.0
+            granted fs.read notes/**
+            --- stderr
+            `acme:list` 0.3.0 asks for these rights; 0.2.0 is installed
+              fs.read notes/**: "reads the notes" (granted before)
+              kv (no longer asked for)
+            hint: an agent that is running in an editor has it once it is restarted
+        "#]],
     );
     let runtime = built(runtime, "0.4.0", &format!("{READ}{WRITE}"));
     check(
@@ -160,16 +164,17 @@ fn what_was_granted_holds_for_the_next_version() {
         &runtime,
         &["--yes"],
         &expect![[r#"
-        exit 0
-        --- stdout
-        installed acme:list 0.4.0
-        granted fs.read notes/**
-        granted fs.write notes/**
-        --- stderr
-        `acme:list` 0.4.0 asks for these rights; 0.3.0 is installed
-          fs.read notes/**: "reads the notes" (granted before)
-          fs.write notes/**: "writes the notes" (new)
-    "#]],
+            exit 0
+            --- stdout
+            installed acme:list 0.4.0
+            granted fs.read notes/**
+            granted fs.write notes/**
+            --- stderr
+            `acme:list` 0.4.0 asks for these rights; 0.3.0 is installed
+              fs.read notes/**: "reads the notes" (granted before)
+              fs.write notes/**: "writes the notes" (new)
+            hint: an agent that is running in an editor has it once it is restarted
+        "#]],
     );
 
     let json = runtime.run(&["plugin", "install", "list.wasm", "--json"]).stdout;
@@ -196,17 +201,18 @@ fn what_was_not_granted_is_not_granted_by_the_next_version() {
         &runtime,
         &[],
         &expect![[r#"
-        exit 0
-        --- stdout
-        installed acme:list 0.2.0
-        granted fs.read notes/**
-        not granted kv
-        --- stderr
-        `acme:list` 0.2.0 asks for these rights; 0.1.0 is installed
-          fs.read notes/**: "reads the notes" (granted before)
-          kv: "remembers" (not granted before)
-        hint: install it with `--yes` to grant all that it asks for
-    "#]],
+            exit 0
+            --- stdout
+            installed acme:list 0.2.0
+            granted fs.read notes/**
+            not granted kv
+            --- stderr
+            `acme:list` 0.2.0 asks for these rights; 0.1.0 is installed
+              fs.read notes/**: "reads the notes" (granted before)
+              kv: "remembers" (not granted before)
+            hint: install it with `--yes` to grant all that it asks for
+            hint: an agent that is running in an editor has it once it is restarted
+        "#]],
     );
     assert_eq!(rights(&runtime), [("fs.read notes/**".to_owned(), true), ("kv".to_owned(), false)]);
 }

@@ -122,6 +122,32 @@ async fn a_session_that_went_on_elsewhere_meanwhile_is_not_mixed_up() {
     late.close().await;
 }
 
+#[tokio::test]
+async fn a_turn_that_was_cut_short_is_read_as_such_and_repaired_when_it_can_be() {
+    const SLOW: &str =
+        "quiet = true\nrepeat = true\n[[reply]]\nsteps = [{ text = \"Half.\" }, { delay_ms = 600000 }]\n";
+    let runtime = Runtime::scripted(SLOW);
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let _unanswered = editor.begin_prompt(&session, "Before");
+    editor.until_update(&session, "the half", |update| update["content"]["text"] == "Half.").await;
+    editor.kill().await;
+    drop(editor);
+    // What the process has written last is in the log alone, and without this file there is no index of it.
+    fs::remove_file(runtime.home().join("sessions.db-shm")).expect("it was killed");
+    obstruct(&runtime);
+    let editor = runtime.editor().await;
+    let read = editor.load_session(&session).await;
+    assert_eq!((read.said("user_message_chunk").as_str(), read.text().as_str()), ("Before", "Half."));
+    free(&runtime);
+    assert_eq!(editor.prompt(&session, "/help").await.stop, "end_turn");
+    editor.close().await;
+    let events = runtime.run(&["session", "show", "--json", &session]).stdout;
+    let ends: Vec<usize> = events.match_indices("\"type\":\"turn_ended\"").map(|(at, _)| at).collect();
+    let after = events.find("/help").expect("it was kept");
+    assert!(ends.len() == 2 && ends[0] < after && after < ends[1], "{events}");
+}
+
 /// Prepares the home of `runtime` on a small disk of its own, then runs `finally` there with its arguments. None where
 /// this user may not mount one.
 fn on_a_small_disk(runtime: &Runtime, finally: &str) -> Option<Command> {

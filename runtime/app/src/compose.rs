@@ -351,20 +351,18 @@ impl SessionFactory for Runtime {
             keep_instructions(&mut request.setup, &record.setup);
             let setup = request.setup.clone();
             let mut opened = self.open(id.clone(), request, history, choices)?;
-            let claim = match claimed {
-                Ok(claim) => {
-                    if !repair.is_empty() {
-                        self.store.append(&id, repair.clone().into()).await?;
-                    }
-                    if setup != record.setup {
-                        self.store.set_up(&id, setup.clone()).await?;
-                    }
-                    claim
+            let mut arrears = Arrears { seen, setup: setup.clone(), events: repair.clone() };
+            let caught_up = match claimed {
+                Ok(claim) if repair.is_empty() && setup == record.setup => Ok(claim),
+                Ok(claim) => self.store.make_good(&id, arrears.clone()).await.map(|()| claim),
+                Err(error) => Err(error),
+            };
+            let claim = match caught_up {
+                Err(error @ StoreError::Unwritable { .. }) => {
+                    arrears.events.extend(opened.tell_unkept(&error));
+                    self.store.claim_unwritten(&id, arrears)
                 }
-                Err(error) => {
-                    let events = repair.iter().cloned().chain(opened.tell_unkept(&error)).collect();
-                    self.store.claim_unwritten(&id, Arrears { seen, setup: setup.clone(), events })
-                }
+                caught_up => caught_up?,
             };
             events.extend(repair);
             record.setup = setup;

@@ -150,6 +150,12 @@ impl SqliteStore {
         self.0.writer.submit(|_| Ok(())).await
     }
 
+    /// Writes the arrears of a session at once, all or none.
+    pub async fn make_good(&self, session: &SessionId, arrears: Arrears) -> Result<(), StoreError> {
+        let (session, owner) = (session.clone(), self.0.owner.clone());
+        self.0.writer.submit(move |db| journal::make_good(db, &owner, &session, &arrears)).await
+    }
+
     /// Claims a session where nothing can be written. All that is written later goes behind its arrears; until then
     /// every [`SessionStore::append`] fails.
     pub fn claim_unwritten(&self, session: &SessionId, arrears: Arrears) -> Claim {

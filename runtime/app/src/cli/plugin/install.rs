@@ -45,9 +45,12 @@ pub(super) async fn install(runtime: &Runtime, source: &Path, yes: bool, json: b
     for right in &refused {
         writeln!(out, "not granted {right}")?;
     }
+    let mut err = io::stderr();
     if !refused.is_empty() {
-        writeln!(io::stderr(), "hint: install it with `--yes` to grant all that it asks for")?;
+        writeln!(err, "hint: install it with `--yes` to grant all that it asks for")?;
     }
+    // A process reads once which plugins there are.
+    writeln!(err, "hint: an agent that is running in an editor has it once it is restarted")?;
     Ok(())
 }
 
