@@ -218,6 +218,16 @@ fn what_was_not_granted_is_not_granted_by_the_next_version() {
 }
 
 #[test]
+fn what_a_plugin_may_read_that_is_only_named_is_asked_for() {
+    let runtime = built(Runtime::new().config("[plugins]\nbundled = false\n"), "0.1.0", &format!("{READ}{KV}"));
+    let runtime = runtime.config("paths = [\"../project/list.wasm\"]\n");
+    let info = runtime.run(&["plugin", "info", "acme:list"]).stdout;
+    assert!(info.contains("acme:list 0.1.0 (named)\n"), "{info}");
+    assert!(info.contains("\nasked for when used fs.read notes/**: \"reads the notes\"\n"), "{info}");
+    assert!(info.contains("\nnot granted kv: \"remembers\"\n"), "{info}");
+}
+
+#[test]
 fn a_person_is_asked_about_what_is_new() {
     let runtime = built(Runtime::new(), "0.1.0", READ);
     let arguments = ["plugin", "install", "list.wasm"];

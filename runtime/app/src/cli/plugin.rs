@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use acp_runtime_agent::capability::PluginId;
+use acp_runtime_agent::capability::{Grant, PluginId};
 use acp_runtime_agent::near::near;
 use acp_runtime_host::build::{BuildError, embed};
 use acp_runtime_host::limits::COMPONENT;
@@ -126,6 +126,8 @@ fn describe(manifest: &Manifest, whence: &Whence<'_>, granted: Option<&[String]>
         let right = asked.grant.to_string();
         let given = match granted {
             Some(granted) if granted.contains(&right) => "granted",
+            // To read is no more than a question.
+            Some(_) if matches!(asked.grant, Grant::Read(_)) => "asked for when used",
             Some(_) => "not granted",
             None => "asked for",
         };
