@@ -92,6 +92,25 @@ async fn a_request_that_is_none_is_refused_under_its_id() {
 }
 
 #[tokio::test]
+async fn json_that_nothing_can_hold_is_refused_under_its_id() {
+    let editor = Runtime::new().editor().await;
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    for (value, reason) in [
+        (r#""\ud800""#, "a text in it has half a surrogate pair, which is no character"),
+        ("1e400", "a number in it is too large"),
+        (&deep, "it is nested too deeply"),
+    ] {
+        let request = json!({ "jsonrpc": "2.0", "id": 900, "method": "session/list", "params": { "cursor": "HERE" } });
+        let text = request.to_string().replace("\"HERE\"", value) + "\n";
+        editor.send_raw_as(&request, text.as_bytes());
+        let error = editor.answer_to(900).await.unwrap_err();
+        assert_eq!((error.code, &error.data["reason"]), (INVALID, &json!(reason)));
+    }
+    still_works(&editor).await;
+    editor.close().await;
+}
+
+#[tokio::test]
 async fn a_line_of_100_mb() {
     let editor = Runtime::new().editor().await;
     let mut huge = b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"session/list\",\"params\":{\"cursor\":\"".to_vec();

@@ -243,6 +243,12 @@ impl EditorDouble {
         self.write_bytes(bytes.to_vec());
     }
 
+    /// Writes bytes that stand for `message`, and that no parser here could read.
+    pub fn send_raw_as(&self, message: &Value, bytes: &[u8]) {
+        self.shared.lock().ledger.sent(message);
+        self.write_bytes(bytes.to_vec());
+    }
+
     /// Waits for the next error without an id: the answer to something unreadable.
     pub async fn unreadable(&self) -> RpcError {
         self.until("an error without an id", |heard| heard.unreadable.pop_front()).await
