@@ -2,6 +2,8 @@
 
 use acp_runtime_tests::model_double::{ModelDouble, Reply};
 use acp_runtime_tests::{EditorDouble, Runtime};
+use expect_test::expect;
+use serde_json::{Value, json};
 
 async fn said(editor: &EditorDouble, session: &str, typed: &str) -> String {
     editor.prompt(session, typed).await.text()
@@ -72,6 +74,80 @@ async fn a_cleared_session_begins_anew_for_its_model_alone() {
     assert!(shown[0].contains("apple"));
     assert!(!shown[1].contains("apple") && shown[1].contains("banana"), "{}", shown[1]);
     assert!(!shown[2].contains("apple") && shown[2].contains("banana") && shown[2].contains("cherry"), "{}", shown[2]);
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a_command_is_the_title_until_something_is_said() {
+    let scenario = "quiet = true\nrepeat = true\n[[reply]]\nsteps = [{ text = \"ok\" }]\n";
+    let runtime = Runtime::scripted(scenario);
+    for (said, titles, kept) in [
+        (&["/help", "/status"][..], vec!["/help"], "/help"),
+        (
+            &["/mode plan", "/no-such", "Mend the door\nplease", "/help", "And paint it"],
+            vec!["/mode plan", "Mend the door"],
+            "Mend the door",
+        ),
+        (&["/init", "Mend the door"], vec!["/init", "Mend the door"], "Mend the door"),
+        (&["/usr/bin/env is what?", "Mend the door"], vec!["/usr/bin/env is what?"], "/usr/bin/env is what?"),
+    ] {
+        let editor = runtime.editor().await;
+        let session = editor.new_session().await;
+        for text in said {
+            editor.prompt(&session, text).await;
+        }
+        let told: Vec<Value> = editor
+            .updates(&session)
+            .into_iter()
+            .filter(|update| update["title"].is_string() && update["sessionUpdate"] == "session_info_update")
+            .collect();
+        let told: Vec<&str> = told.iter().filter_map(|update| update["title"].as_str()).collect();
+        assert_eq!(told, titles, "{said:?}");
+        let list = editor.call("session/list", json!({})).await;
+        let listed = list["sessions"].as_array().unwrap().iter().find(|listed| listed["sessionId"] == session.as_str());
+        assert_eq!(listed.unwrap()["title"], kept);
+        editor.close().await;
+        // A loaded session knows whether it has one.
+        let editor = runtime.editor().await;
+        editor.load_session(&session).await;
+        let turn = editor.prompt(&session, "Later").await;
+        assert_eq!(
+            turn.of("session_info_update").any(|update| update["title"] == "Later"),
+            kept == "/help",
+            "{said:?}"
+        );
+        editor.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_tool_is_shown_with_what_it_takes() {
+    let runtime = Runtime::new();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let shown = said(&editor, &session, "/tools tasks__add").await;
+    expect![[r#"
+        **`tasks__add`** – Add tasks
+
+        Adds tasks to the project's list, which the user sees as well. Use it at the beginning of work with several steps, and whenever a new step turns up.
+
+        Arguments:
+
+        - `text` (string, required) – What is to be done, in one line. Several lines make several tasks.
+
+        To call it: `/call tasks__add {"text": …}`"#]]
+    .assert_eq(&shown);
+    for line in [
+        "- `path` (string, required)",
+        "- `content` (string, required)",
+        "`/call write_file {\"path\": …, \"content\": …}`",
+    ] {
+        let shown = said(&editor, &session, "/tools write_file").await;
+        assert!(shown.contains(line), "`{line}` is not in {shown}");
+    }
+    let unknown = said(&editor, &session, "/tools write_fil").await;
+    assert!(unknown.starts_with("error: ") && unknown.contains("did you mean `write_file`"), "{unknown}");
+    assert!(said(&editor, &session, "/tools").await.contains("- `write_file` – "));
     editor.close().await;
 }
 

@@ -15,6 +15,7 @@ mod cli;
 mod cli_sessions;
 mod cli_usage;
 mod commands;
+mod compaction;
 mod conformance;
 mod crash;
 mod documentation;

@@ -310,6 +310,73 @@ async fn choices_are_the_sessions_own() {
     editor.close().await;
 }
 
+/// What was chosen in it, as `session/load` answers in another process.
+async fn loaded(runtime: &Runtime, session: &str) -> Value {
+    let editor = runtime.editor_with(takes_flags()).await;
+    let params = json!({ "sessionId": session, "cwd": runtime.project(), "mcpServers": [] });
+    let answer = editor.call("session/load", params).await;
+    editor.close().await;
+    answer
+}
+
+#[tokio::test]
+async fn a_plugin_that_is_off_is_off_in_a_loaded_session() {
+    let runtime = Runtime::new();
+    let (editor, session, _) = opened(&runtime, takes_flags()).await;
+    set(&editor, &session, "plugin:aar:tasks", false).await;
+    set(&editor, &session, "plugin:aar:notes", false).await;
+    editor.prompt(&session, "/plugins on aar:notes").await;
+    editor.close().await;
+    let plugins = |answer: &Value| {
+        let values = values(answer);
+        json!([values["plugin:aar:code-stats"], values["plugin:aar:notes"], values["plugin:aar:tasks"]])
+    };
+    assert_eq!(plugins(&loaded(&runtime, &session).await), json!([true, true, false]));
+
+    // Also after the plugin was away, and in a fork that begins before the choice.
+    let runtime = runtime.file("away.toml", "plugins.disabled = ['aar:tasks']\n");
+    let away = runtime.project().join("away.toml").display().to_string();
+    let runtime = runtime.env("ACP_RUNTIME_CONFIG", &away);
+    assert_eq!(plugins(&loaded(&runtime, &session).await), json!([true, true, null]));
+    let runtime = runtime.env("ACP_RUNTIME_CONFIG", "");
+    assert_eq!(plugins(&loaded(&runtime, &session).await), json!([true, true, false]));
+    let editor = runtime.editor_with(takes_flags()).await;
+    editor.load_session(&session).await;
+    let fork = editor.fork_session(&session, json!({ "messageId": "msg-1", "position": "before" })).await;
+    editor.prompt(&fork, "/help").await;
+    editor.close().await;
+    assert_eq!(plugins(&loaded(&runtime, &fork).await), json!([true, true, false]));
+}
+
+#[tokio::test]
+async fn single_flags_stay_as_narrow_as_they_were_left() {
+    for (configured, chosen, kept) in [
+        // A flag that is off stays off, and the other one as it is configured.
+        ("auto", ("auto_approve_writes", false), json!(["review", false, true, false])),
+        ("auto", ("auto_approve_execute", false), json!(["auto-edit", true, false, false])),
+        ("auto", ("read_only", true), json!(["read-only", false, false, true])),
+        // One that is on was a right, which ends with its process.
+        ("review", ("auto_approve_execute", true), json!(["review", false, false, false])),
+        ("plan", ("read_only", false), json!(["plan", false, false, true])),
+    ] {
+        let runtime = Runtime::new().config(&format!("mode = '{configured}'\n"));
+        let (editor, session, _) = opened(&runtime, takes_flags()).await;
+        set(&editor, &session, chosen.0, chosen.1).await;
+        editor.prompt(&session, "/help").await;
+        editor.close().await;
+        let answer = loaded(&runtime, &session).await;
+        assert_eq!(flags(&answer), kept, "{configured} {chosen:?}");
+        assert_eq!(loaded(&runtime, &session).await["configOptions"], answer["configOptions"], "and so from then on");
+        if chosen == ("read_only", true) {
+            let editor = runtime.editor_with(takes_flags()).await;
+            editor.load_session(&session).await;
+            let answer = set(&editor, &session, "read_only", false).await;
+            assert_eq!(flags(&answer), json!(["auto", true, true, false]), "the other flags were kept as they were");
+            editor.close().await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_loaded_session_begins_as_configured_and_stays_as_narrow_as_it_was() {
     for (configured, chosen, loaded) in [

@@ -91,7 +91,7 @@ async fn what_is_chosen_in_a_session_comes_along() {
     editor.call("session/close", json!({ "sessionId": session })).await;
     assert_eq!(
         chosen(&fork(&session, Value::Null).await),
-        ["plan", "default", "true"],
+        ["plan", "default", "false"],
         "of a closed one, what is kept"
     );
     editor.close().await;

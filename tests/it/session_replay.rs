@@ -4,8 +4,10 @@
 //! schema on its way.
 
 use acp_runtime::store::SqliteStore;
-use acp_runtime_agent::event::{SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
+use acp_runtime_agent::capability::PluginId;
+use acp_runtime_agent::event::{CompactionEnd, ContextSize, SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
 use acp_runtime_agent::model::ToolKind;
+use acp_runtime_agent::options::Bounds;
 use acp_runtime_agent::policy::Mode;
 use acp_runtime_agent::store::{SessionRecord, SessionSetup, SessionStore};
 use acp_runtime_agent::transcript::{
@@ -29,7 +31,11 @@ fn kind(event: &SessionEvent) -> &'static str {
         SessionEvent::Usage(_) => "usage",
         SessionEvent::Title { .. } => "title",
         SessionEvent::ContextCleared => "cleared",
+        SessionEvent::CompactionStarted { .. } => "summary begun",
+        SessionEvent::CompactionText { .. } => "summary",
+        SessionEvent::CompactionEnded { .. } => "summary ended",
         SessionEvent::ModeChanged { .. } => "mode",
+        SessionEvent::BoundsChanged(_) => "bounds",
         SessionEvent::TurnEnded { .. } => "end",
         // Only of the moment: never kept.
         SessionEvent::ToolOutput { .. }
@@ -41,10 +47,10 @@ fn kind(event: &SessionEvent) -> &'static str {
     }
 }
 
-const KINDS: usize = 11;
+const KINDS: usize = 15;
 
 fn all_kinds() -> Vec<SessionEvent> {
-    let (user, agent) = (MessageId::new("msg-1"), MessageId::new("msg-2"));
+    let [user, agent, summary] = ["msg-1", "msg-2", "msg-4"].map(MessageId::new);
     let text = |text: &str| ToolContent::Text { text: text.to_owned() };
     let diff = |old: Option<&str>| ToolContent::Diff {
         path: "/p/a.txt".to_owned(),
@@ -107,9 +113,16 @@ fn all_kinds() -> Vec<SessionEvent> {
             ],
         },
         SessionEvent::AgentText { id: MessageId::new("msg-3"), text: "Done.".to_owned(), local: true },
-        SessionEvent::Title { title: "Look at these:".to_owned() },
+        SessionEvent::Title { title: "Look at these:".to_owned(), provisional: false },
         SessionEvent::TurnEnded { end: TurnEnd::Stopped(StopReason::EndTurn) },
         SessionEvent::ContextCleared,
+        SessionEvent::BoundsChanged(Bounds { off: [PluginId::new("aar:tasks").unwrap()].into(), ..Mode::Plan.into() }),
+        SessionEvent::CompactionStarted { id: summary.clone() },
+        SessionEvent::CompactionText { id: summary.clone(), text: "They looked.".to_owned() },
+        SessionEvent::CompactionEnded {
+            id: summary,
+            end: CompactionEnd::Completed { kept: None, context: Some(ContextSize { used: 40, window: 8000 }) },
+        },
     ]
 }
 
@@ -163,7 +176,9 @@ async fn every_kind_of_event_is_told_again() {
         {"sessionUpdate":"usage_update","used":120,"size":8000}
         {"sessionUpdate":"plan","entries":[{"content":"look","priority":"high","status":"completed"},{"content":"think","priority":"medium","status":"in_progress"},{"content":"tell","priority":"low","status":"pending"}]}
         {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"msg-3"}
-        {"sessionUpdate":"session_info_update","title":"Look at these:"}"#]].assert_eq(&told(&replay.updates));
+        {"sessionUpdate":"session_info_update","title":"Look at these:"}
+        {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"They looked."},"messageId":"msg-4"}
+        {"sessionUpdate":"usage_update","used":40,"size":8000}"#]].assert_eq(&told(&replay.updates));
     // A resume tells nothing of that, and a second load the same.
     editor.call("session/resume", json!({ "sessionId": "golden", "cwd": runtime.project() })).await;
     assert_eq!(told(&editor.load_session("golden").await.updates), told(&replay.updates));

@@ -344,6 +344,64 @@ async fn current_mode_update() {
 }
 
 #[tokio::test]
+async fn config_option_update() {
+    let runtime = Runtime::new().config("plugins.bundled = false\n");
+    let options = EditorOptions::default().offering("/session/configOptions/boolean", json!({}));
+    let editor = runtime.editor_with(options).await;
+    let session = editor.new_session().await;
+    let choice = json!({ "sessionId": session, "configId": "read_only", "type": "boolean", "value": true });
+    let answer = editor.call("session/set_config_option", choice).await;
+    let told = |update: &Value| update["sessionUpdate"] == "config_option_update";
+    let update = editor.until_update(&session, "the options", told).await;
+    assert_eq!(update["configOptions"], answer["configOptions"]);
+    let lines: Vec<String> = update["configOptions"].as_array().unwrap().iter().map(Value::to_string).collect();
+    expect![[r#"
+        {"id":"mode","name":"Mode","description":"What may happen without asking","category":"mode","type":"select","currentValue":"read-only","options":[{"value":"review","name":"Review","description":"Asks before files are changed and before programs are run"},{"value":"auto-edit","name":"Auto-edit","description":"Changes files without asking; asks before deleting and before programs are run"},{"value":"auto","name":"Auto","description":"Changes files and runs programs without asking"},{"value":"read-only","name":"Read-only","description":"Changes nothing and runs nothing"},{"value":"plan","name":"Plan","description":"Changes nothing, runs nothing and stays off the network"}]}
+        {"id":"model","name":"Model","description":"Which model answers; holds from the next prompt on","category":"model","type":"select","currentValue":"none","options":[{"value":"none","name":"No model"}]}
+        {"id":"reasoning_effort","name":"Reasoning effort","description":"How much the model should think; those that cannot reason ignore it","category":"thought_level","type":"select","currentValue":"default","options":[{"value":"default","name":"Default"},{"value":"none","name":"None"},{"value":"minimal","name":"Minimal"},{"value":"low","name":"Low"},{"value":"medium","name":"Medium"},{"value":"high","name":"High"},{"value":"xhigh","name":"Very high"},{"value":"max","name":"Maximum"}]}
+        {"id":"auto_approve_writes","name":"Auto-approve writes","description":"Changes files without asking; off while read-only","category":"_permissions","type":"boolean","currentValue":false}
+        {"id":"auto_approve_execute","name":"Auto-approve execution","description":"Runs programs without asking; off while read-only","category":"_permissions","type":"boolean","currentValue":false}
+        {"id":"read_only","name":"Read-only","description":"Changes nothing and runs nothing","category":"_permissions","type":"boolean","currentValue":true}"#]].assert_eq(&lines.join("\n"));
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn compaction_update_and_compaction_summary_chunk() {
+    let scenario = r#"
+        [[reply]]
+        steps = [{ text = "One." }]
+        [[reply]]
+        steps = [{ text = "Two." }]
+        [[reply]]
+        steps = [
+          { thought = "What matters?" },
+          { text = "They said " },
+          { text = "hi." },
+          { usage = { input = 900, output = 50, window = 8000, cost = 0.1 } },
+        ]
+        [[reply]]
+        steps = [{ text = "Half" }, { error = { kind = "network", message = "no network" } }]
+    "#;
+    Golden::new(scenario).says(&["Hi", "More", "/compact greetings", "/compact"], expect![[r#"
+        {"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"Hi"},"messageId":"msg-1"}
+        {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"One."},"messageId":"msg-2"}
+        {"sessionUpdate":"session_info_update","title":"Hi"}
+        {"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"More"},"messageId":"msg-3"}
+        {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Two."},"messageId":"msg-4"}
+        {"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"/compact greetings"},"messageId":"msg-5"}
+        {"sessionUpdate":"compaction_update","compactionId":"msg-6","status":"in_progress"}
+        {"sessionUpdate":"compaction_summary_chunk","compactionId":"msg-6","content":{"type":"text","text":"They said hi."}}
+        {"sessionUpdate":"compaction_update","compactionId":"msg-6","status":"completed"}
+        {"sessionUpdate":"usage_update","used":8000,"size":8000,"cost":{"amount":0.1,"currency":"USD"}}
+        {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"From now on the model is shown this summary and the last turn. The session keeps all that was said."},"messageId":"msg-7"}
+        {"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"/compact"},"messageId":"msg-8"}
+        {"sessionUpdate":"compaction_update","compactionId":"msg-9","status":"in_progress"}
+        {"sessionUpdate":"compaction_summary_chunk","compactionId":"msg-9","content":{"type":"text","text":"Half"}}
+        {"sessionUpdate":"compaction_update","compactionId":"msg-9","status":"failed","error":"no network"}
+        {"sessionUpdate":"notice","severity":"error","title":"The prompt failed","description":"no network"}"#]]).await;
+}
+
+#[tokio::test]
 async fn usage_update_and_session_info_update() {
     let live = Golden::new(
         r#"

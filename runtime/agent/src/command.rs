@@ -30,6 +30,11 @@ pub enum CommandReply {
         /// Its arguments.
         arguments: Value,
     },
+    /// What was said is summed up for the model.
+    Compact {
+        /// What the person wants to be in the summary; may be empty.
+        keep: String,
+    },
 }
 
 /// A slash command.

@@ -3,16 +3,22 @@
 //! One record, read twice: the running session and a loaded one build the same history from the same events, so a
 //! loaded session goes on exactly where the old one stood. Knows nothing about where events are kept.
 
+mod compaction;
+
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::capability::Roots;
-use crate::event::{SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
+use crate::event::{CompactionEnd, SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
+use crate::options::Bounds;
 use crate::policy::Mode;
 use crate::transcript::{
-    Conversation, Message, MessageId, Part, Role, Spending, SystemPrompt, SystemPromptMode, ToolCallId, ToolContent,
+    Conversation, Message, MessageId, Part, Role, Spending, StopReason, SystemPrompt, SystemPromptMode, ToolCallId,
+    ToolContent,
 };
+
+pub use compaction::{SUMMARY_INSTRUCTIONS, Split, size};
 
 /// The conversation so far, and the counters that ids are made from.
 #[derive(Debug, Default, Clone)]
@@ -23,11 +29,28 @@ pub struct History {
     last_message: Option<MessageId>,
     message_count: u64,
     call_count: u64,
-    title: Option<String>,
-    mode: Option<Mode>,
+    title: Title,
+    bounds: Option<Bounds>,
     keeps_plan: bool,
     spending: Spending,
-    in_turn: bool,
+    /// The message that began the turn.
+    turn: Option<MessageId>,
+    /// The summary that is being written.
+    writing: Option<(MessageId, String)>,
+    /// The message that is a summary.
+    summary: Option<MessageId>,
+}
+
+/// Whether a session has a title.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Title {
+    /// It has none.
+    #[default]
+    Missing,
+    /// A command's, until something is said to the model.
+    Provisional,
+    /// It has.
+    Given,
 }
 
 impl History {
@@ -45,7 +68,7 @@ impl History {
         match event {
             SessionEvent::UserMessage { id, parts, local } => {
                 self.see(id);
-                self.in_turn = true;
+                self.turn.get_or_insert_with(|| id.clone());
                 if !*local {
                     self.messages.push(Message { id: id.clone(), role: Role::User, parts: parts.clone() });
                 }
@@ -78,11 +101,31 @@ impl History {
                 }
             }
             SessionEvent::ToolCallUpdated(update) => self.update(update),
-            SessionEvent::Title { title } => self.title = Some(title.clone()),
-            SessionEvent::ContextCleared => self.messages = Conversation::default(),
-            SessionEvent::ModeChanged { mode } => self.mode = Some(*mode),
+            SessionEvent::Title { provisional, .. } => {
+                self.title = if *provisional { Title::Provisional } else { Title::Given };
+            }
+            SessionEvent::ContextCleared => self.begin_anew(None, None),
+            SessionEvent::CompactionStarted { id } => {
+                self.see(id);
+                self.writing = Some((id.clone(), String::new()));
+            }
+            SessionEvent::CompactionText { id, text } => {
+                if let Some((_, so_far)) = self.writing.as_mut().filter(|(writing, _)| writing == id) {
+                    so_far.push_str(text);
+                }
+            }
+            SessionEvent::CompactionEnded { id, end } => {
+                let written = self.writing.take().filter(|(writing, _)| writing == id);
+                if let (Some(summary), CompactionEnd::Completed { kept, .. }) = (written, end) {
+                    self.begin_anew(Some(summary), kept.as_ref());
+                }
+            }
+            SessionEvent::ModeChanged { mode } => {
+                self.bounds.get_or_insert_default().leeway = (*mode).into();
+            }
+            SessionEvent::BoundsChanged(bounds) => self.bounds = Some(bounds.clone()),
             SessionEvent::Plan { entries } => self.keeps_plan = !entries.is_empty(),
-            SessionEvent::TurnEnded { .. } => self.in_turn = false,
+            SessionEvent::TurnEnded { .. } => self.turn = None,
             SessionEvent::Usage(usage) => self.spending.add(usage),
             SessionEvent::ToolOutput { .. }
             | SessionEvent::OptionsChanged { .. }
@@ -98,14 +141,24 @@ impl History {
         self.messages.clone()
     }
 
-    /// The title, once there is one.
-    pub fn title(&self) -> Option<&str> {
-        self.title.as_deref()
+    /// The conversation as it can be summed up; none where there is nothing yet to sum up.
+    pub fn split(&self) -> Option<Split> {
+        Split::of(&self.messages, self.summary.as_ref())
     }
 
-    /// The last mode that was chosen, if any.
-    pub fn mode(&self) -> Option<Mode> {
-        self.mode
+    /// Whether there is a title.
+    pub fn title(&self) -> Title {
+        self.title
+    }
+
+    /// What the session was last held to, if anything of that was ever chosen.
+    pub fn bounds(&self) -> Option<&Bounds> {
+        self.bounds.as_ref()
+    }
+
+    /// The message that began the turn which runs now.
+    pub fn turn(&self) -> Option<&MessageId> {
+        self.turn.as_ref()
     }
 
     /// Whether the model or a plugin has made a plan that still stands.
@@ -134,7 +187,8 @@ impl History {
         self.cut_short(WHY, TurnEnd::Failed(WHY.to_owned()))
     }
 
-    /// The events that end what is open: every call fails with `why`, and the turn, if there is one, ends with `end`.
+    /// The events that end what is open: every call and a summary fail with `why`, and the turn, if there is one, ends
+    /// with `end`.
     pub fn cut_short(&self, why: &str, end: TurnEnd) -> Vec<SessionEvent> {
         let mut open: Vec<&ToolCallId> = self.open.keys().collect();
         open.sort();
@@ -149,10 +203,25 @@ impl History {
                 })
             })
             .collect();
-        if self.in_turn {
+        if let Some((id, _)) = &self.writing {
+            let end = match end {
+                TurnEnd::Stopped(StopReason::Cancelled) => CompactionEnd::Cancelled,
+                TurnEnd::Stopped(_) | TurnEnd::Failed(_) => CompactionEnd::Failed { reason: why.to_owned() },
+            };
+            events.push(SessionEvent::CompactionEnded { id: id.clone(), end });
+        }
+        if self.turn.is_some() {
             events.push(SessionEvent::TurnEnded { end });
         }
         events
+    }
+
+    /// The model is shown nothing any more of what was said, apart from a summary, and what was said from `kept` on.
+    fn begin_anew(&mut self, summary: Option<(MessageId, String)>, kept: Option<&MessageId>) {
+        self.summary = summary.as_ref().map(|(id, _)| id.clone());
+        let summary = summary.map(|(id, text)| compaction::shown(id, &text));
+        let recent = kept.into_iter().flat_map(|kept| self.messages.since(kept)).cloned();
+        self.messages = summary.into_iter().chain(recent).collect();
     }
 
     fn update(&mut self, update: &ToolCallUpdate) {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::capability::PanelName;
 use crate::model::ToolKind;
-use crate::options::ConfigOption;
+use crate::options::{Bounds, ConfigOption};
 use crate::policy::Mode;
 use crate::server::ServerState;
 use crate::transcript::{Location, MessageId, Part, PlanEntry, StopReason, ToolCall, ToolCallId, ToolContent, Usage};
@@ -19,7 +19,7 @@ use crate::transcript::{Location, MessageId, Part, PlanEntry, StopReason, ToolCa
 pub use notice::{Notice, Severity};
 
 /// The version of the events' shape in the journal. Raised with every change that older readers would not understand.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// Takes what happens, in order. Tools and plugins tell a session of progress through it.
 pub trait EventSink: Send + Sync {
@@ -100,14 +100,39 @@ pub enum SessionEvent {
     Title {
         /// One line.
         title: String,
+        /// What a command was: it gives way to the first prompt.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        provisional: bool,
     },
     /// The model is shown nothing from before this any more.
     ContextCleared,
+    /// The model begins to sum up what was said. The summary is a message of its own, which the client is shown.
+    CompactionStarted {
+        /// The summary's id.
+        id: MessageId,
+    },
+    /// More of a summary.
+    CompactionText {
+        /// Its id.
+        id: MessageId,
+        /// The next piece.
+        text: String,
+    },
+    /// A summary is written, or is not.
+    CompactionEnded {
+        /// Its id.
+        id: MessageId,
+        /// How it ended.
+        end: CompactionEnd,
+    },
     /// The session's mode changed.
     ModeChanged {
         /// The new one.
         mode: Mode,
     },
+    /// What the session is held to changed. Clients learn it from what [`SessionEvent::bounds_changed`] tells beside it
+    /// and from the options; this is what a loaded session begins with.
+    BoundsChanged(Bounds),
     /// The session's options changed.
     OptionsChanged {
         /// All of them.
@@ -145,6 +170,37 @@ pub enum TurnEnd {
     Stopped(StopReason),
     /// With an error, in a sentence.
     Failed(String),
+}
+
+/// How a compaction ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactionEnd {
+    /// The model is shown the summary from now on, and what was said from one message on.
+    Completed {
+        /// That message; none where everything is in the summary.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<MessageId>,
+        /// How large the next request will be, as far as that can be told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context: Option<ContextSize>,
+    },
+    /// The model is shown what it was shown before.
+    Failed {
+        /// A sentence.
+        reason: String,
+    },
+    /// The same, since nobody wanted it any more.
+    Cancelled,
+}
+
+/// How much of the model's window the conversation takes, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextSize {
+    /// About as many.
+    pub used: u64,
+    /// As many as there can be.
+    pub window: u64,
 }
 
 /// What is new about a tool call; fields that are none stay as they were.
@@ -206,6 +262,20 @@ pub struct CommandInfo {
 }
 
 impl SessionEvent {
+    /// The events that tell how what a session is held to became another; none where it is the same.
+    pub fn bounds_changed(before: &Bounds, now: Bounds) -> Vec<Self> {
+        let (mode, mut told, mut events) = (now.leeway.mode(), before.clone(), Vec::new());
+        if mode != told.leeway.mode() {
+            // A mode stands for all of its flags.
+            told.leeway = mode.into();
+            events.push(Self::ModeChanged { mode });
+        }
+        if now != told {
+            events.push(Self::BoundsChanged(now));
+        }
+        events
+    }
+
     /// Whether the journal keeps it. What only describes the moment is not kept.
     pub fn is_kept(&self) -> bool {
         match self {
@@ -218,7 +288,11 @@ impl SessionEvent {
             | Self::Usage(_)
             | Self::Title { .. }
             | Self::ContextCleared
+            | Self::CompactionStarted { .. }
+            | Self::CompactionText { .. }
+            | Self::CompactionEnded { .. }
             | Self::ModeChanged { .. }
+            | Self::BoundsChanged(_)
             | Self::TurnEnded { .. } => true,
             Self::ToolOutput { .. }
             | Self::OptionsChanged { .. }
@@ -233,7 +307,7 @@ impl SessionEvent {
     pub fn is_piece(&self) -> bool {
         match self {
             Self::AgentText { local, .. } => !local,
-            Self::AgentThought { .. } | Self::ToolOutput { .. } => true,
+            Self::AgentThought { .. } | Self::ToolOutput { .. } | Self::CompactionText { .. } => true,
             Self::ToolCallUpdated(update) => update.status.is_none(),
             Self::UserMessage { .. }
             | Self::ToolCallStarted { .. }
@@ -241,7 +315,10 @@ impl SessionEvent {
             | Self::Usage(_)
             | Self::Title { .. }
             | Self::ContextCleared
+            | Self::CompactionStarted { .. }
+            | Self::CompactionEnded { .. }
             | Self::ModeChanged { .. }
+            | Self::BoundsChanged(_)
             | Self::OptionsChanged { .. }
             | Self::CommandsChanged { .. }
             | Self::PanelChanged { .. }
@@ -281,6 +358,12 @@ impl SessionEvent {
                 Self::AgentThought { id, text, signature: None },
                 Self::AgentThought { id: next_id, text: more, signature: None },
             ) if *id == next_id && text.len() + more.len() <= most => {
+                text.push_str(&more);
+                None
+            }
+            (Self::CompactionText { id, text }, Self::CompactionText { id: next_id, text: more })
+                if *id == next_id && text.len() + more.len() <= most =>
+            {
                 text.push_str(&more);
                 None
             }

@@ -55,6 +55,11 @@ pub trait Model: Send + Sync {
     /// The id that settings and clients call it by.
     fn id(&self) -> &str;
 
+    /// Whether it can do what it is asked. One that is there before any is configured only says how to configure one.
+    fn understands(&self) -> bool {
+        true
+    }
+
     /// Asks. The stream ends after [`ModelEvent::Stop`] or the first error; one that ends without either was cut off.
     /// Dropping the stream closes the connection at once.
     fn stream(&self, request: ModelRequest) -> BoxStream<'_, Result<ModelEvent, ModelError>>;

@@ -2,20 +2,21 @@
 //!
 //! [`Options`] is a view of what the parts of a session share: how much may happen without asking ([`SharedLeeway`]),
 //! which model is asked and how ([`ModelSeat`]), which plugins are there ([`Switches`]). A part reads what it needs at
-//! the moment of use, so a change holds at once, and the model from the next turn on. Values live in memory and end
-//! with the session; a fork begins with its parent's [`Choices`]. Knows nothing about clients and how they are told.
-//! Tested by tables.
+//! the moment of use, so a change holds at once, and the model from the next turn on. Values live in memory; of them
+//! the [`Bounds`] are kept with the session, and a fork begins with all of its parent's [`Choices`]. Knows nothing about
+//! clients and how they are told. Tested by tables.
 
+mod bounds;
 mod list;
 mod shared;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::capability::PluginId;
 use crate::model::{Model, ModelChoice, ModelSource, ReasoningEffort};
-use crate::policy::{Leeway, Mode};
+use crate::policy::Mode;
 
+pub use bounds::Bounds;
 pub use list::{Category, ConfigOption, OptionChoice, OptionGroup, OptionKind};
 pub use shared::{ModelSeat, SharedLeeway, Switches};
 
@@ -54,14 +55,12 @@ pub struct PluginChoice {
 /// What was chosen in a session; what is absent was left as configured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choices {
-    /// How much may happen without asking.
-    pub leeway: Leeway,
+    /// What it is held to.
+    pub bounds: Bounds,
     /// The model's id.
     pub model: Option<String>,
     /// How much it should think.
     pub effort: Option<ReasoningEffort>,
-    /// The plugins that are off.
-    pub off: BTreeSet<PluginId>,
 }
 
 /// A value from a client.
@@ -105,20 +104,17 @@ pub struct Options {
 }
 
 impl Options {
-    /// The options of a session that starts with `choices`. Fails where the model cannot be had; of plugins that are
-    /// not there nothing is kept.
+    /// The options of a session that starts with `choices`. Fails where the model cannot be had. A plugin that is off and
+    /// not there is off when it comes back.
     pub fn new(
         choices: Choices,
         models: Arc<dyn ModelSource>,
         plugins: Vec<PluginChoice>,
     ) -> Result<Self, OptionError> {
         let model = open(&*models, choices.model.as_deref())?;
-        let switches = Switches::default();
-        for plugin in plugins.iter().filter(|plugin| choices.off.contains(&plugin.id)) {
-            switches.set(&plugin.id, false);
-        }
+        let Bounds { leeway, off } = choices.bounds;
         let seat = ModelSeat::new(model, choices.effort);
-        Ok(Self { leeway: SharedLeeway::new(choices.leeway), seat, switches, models, plugins })
+        Ok(Self { leeway: SharedLeeway::new(leeway), seat, switches: Switches::new(off), models, plugins })
     }
 
     /// How much may happen without asking, for the gate.
@@ -159,8 +155,12 @@ impl Options {
     /// What was chosen, for a session that begins as this one is.
     pub fn choices(&self) -> Choices {
         let (model, effort) = self.seat.get();
-        let off = self.plugins().filter(|(_, on)| !on).map(|(plugin, _)| plugin.id.clone()).collect();
-        Choices { leeway: self.leeway.get(), model: Some(model.id().to_owned()), effort, off }
+        Choices { bounds: self.bounds(), model: Some(model.id().to_owned()), effort }
+    }
+
+    /// What the session is held to.
+    pub fn bounds(&self) -> Bounds {
+        Bounds { leeway: self.leeway.get(), off: self.switches.off() }
     }
 
     /// All options with their values, in the order that clients show them.

@@ -304,12 +304,10 @@ impl Shared {
     fn change<T>(&self, change: impl FnOnce(&Options) -> T) -> T {
         let Self { turns: TurnContext { options, outbox, .. }, commands, .. } = self;
         let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = (options.mode(), options.list(), commands.infos(), self.panel_names());
+        let before = (options.bounds(), options.list(), commands.infos(), self.panel_names());
         let outcome = change(options);
-        let (mode, list, commands) = (options.mode(), options.list(), commands.infos());
-        if mode != before.0 {
-            outbox.emit(SessionEvent::ModeChanged { mode });
-        }
+        let (list, commands) = (options.list(), commands.infos());
+        SessionEvent::bounds_changed(&before.0, options.bounds()).into_iter().for_each(|event| outbox.emit(event));
         if list != before.1 {
             outbox.emit(SessionEvent::OptionsChanged { options: list });
         }

@@ -4,10 +4,12 @@
 //! Knows nothing about mailboxes, clients or disks. Tested with a scripted model and fake tools in `tests/it`.
 
 mod call;
+mod compaction;
 
 use std::sync::Arc;
 
 use futures::StreamExt as _;
+use futures::stream::BoxStream;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +25,7 @@ use crate::tool::{ToolCatalog, ToolError};
 use crate::transcript::{MessageId, StopReason, SystemPrompt, ToolCall, ToolOutcome};
 
 use call::Announced;
+pub use compaction::Compaction;
 
 /// How far one turn may go.
 #[derive(Debug, Clone, Copy)]
@@ -127,32 +130,26 @@ impl TurnContext {
         };
         let mut stream = model.stream(request);
         let mut calls = Vec::new();
-        loop {
-            let next = tokio::select! {
-                biased;
-                () = cancel.cancelled() => return Ok(None),
-                next = stream.next() => next,
-            };
-            match next {
-                Some(Ok(ModelEvent::Text(text))) => {
+        while let Some(event) = next(model, &mut stream, cancel).await? {
+            match event {
+                ModelEvent::Text(text) => {
                     self.outbox.emit(SessionEvent::AgentText { id: message.clone(), text, local: false });
                 }
-                Some(Ok(ModelEvent::Thought(text))) => {
+                ModelEvent::Thought(text) => {
                     self.outbox.emit(SessionEvent::AgentThought { id: message.clone(), text, signature: None });
                 }
-                Some(Ok(ModelEvent::ThoughtSignature(signature))) => {
+                ModelEvent::ThoughtSignature(signature) => {
                     let text = String::new();
                     let signature = Some(signature);
                     self.outbox.emit(SessionEvent::AgentThought { id: message.clone(), text, signature });
                 }
-                Some(Ok(ModelEvent::ToolCall { name, arguments })) => calls.push((name, arguments)),
-                Some(Ok(ModelEvent::Usage(usage))) => self.outbox.emit(SessionEvent::Usage(usage)),
-                Some(Ok(ModelEvent::Stop(stop))) => return Ok(Some((stop, calls))),
-                Some(Err(error)) => return Err(error.into()),
-                None => return Err(cut_off(model).into()),
+                ModelEvent::ToolCall { name, arguments } => calls.push((name, arguments)),
+                ModelEvent::Usage(usage) => self.outbox.emit(SessionEvent::Usage(usage)),
+                ModelEvent::Stop(stop) => return Ok(Some((stop, calls))),
             }
             self.outbox.ready().await?;
         }
+        Ok(None)
     }
 
     /// Announces all calls of one answer, then runs them one after another. Each gets an outcome, whatever happens:
@@ -182,12 +179,23 @@ impl TurnContext {
     }
 }
 
-fn cut_off(model: &dyn Model) -> ModelError {
-    ModelError {
-        message: "the model's answer was cut off before its end; try again".to_owned(),
-        kind: ModelErrorKind::Network,
-        provider: model.id().to_owned(),
-        status: None,
-        retry_after: None,
+/// The model's next event; none if it was cancelled.
+async fn next(
+    model: &dyn Model,
+    stream: &mut BoxStream<'_, Result<ModelEvent, ModelError>>,
+    cancel: &CancellationToken,
+) -> Result<Option<ModelEvent>, ModelError> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Ok(None),
+        next = stream.next() => match next {
+            Some(event) => event.map(Some),
+            None => Err(failed(model, ModelErrorKind::Network, "the model's answer was cut off before its end; try again")),
+        },
     }
+}
+
+fn failed(model: &dyn Model, kind: ModelErrorKind, message: &str) -> ModelError {
+    let (message, provider) = (message.to_owned(), model.id().to_owned());
+    ModelError { message, kind, provider, status: None, retry_after: None }
 }

@@ -22,9 +22,8 @@ use acp_runtime_agent::command::CommandCatalog;
 use acp_runtime_agent::context::History;
 use acp_runtime_agent::event::{EventSink as _, Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::Gate;
-use acp_runtime_agent::options::{Choices, Options, PluginChoice};
+use acp_runtime_agent::options::{Bounds, Choices, Options, PluginChoice};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
-use acp_runtime_agent::policy::{Leeway, Mode};
 use acp_runtime_agent::session::{
     Fork, OpenError, OrderedApprover, OrderedElicitor, OrderedTerminal, Outbox, SessionFactory, SessionHandle,
     SessionParts, SessionRequest, command_catalog, forked,
@@ -80,22 +79,23 @@ pub struct Runtime {
 /// A session that is about to begin.
 struct Opened {
     parts: SessionParts,
-    /// Its mode, where its history says another one: a fork may begin before the last change of its source is kept.
-    untold: Option<Mode>,
+    /// What it is held to, where its history says something else: a fork may begin before the last change of its source
+    /// is kept.
+    untold: Vec<SessionEvent>,
 }
 
 impl Opened {
     /// Tells that nothing new is kept, and why. What would have been told and kept is to be kept later.
-    fn tell_unkept(&mut self, why: &StoreError) -> Option<SessionEvent> {
+    fn tell_unkept(&mut self, why: &StoreError) -> Vec<SessionEvent> {
         let notice = Notice::new(Severity::Warning, "Nothing new in this session is kept").described(why.to_string());
         self.parts.turns.outbox.emit(SessionEvent::Notice(notice));
-        self.untold.take().map(|mode| SessionEvent::ModeChanged { mode })
+        std::mem::take(&mut self.untold)
     }
 
     /// Begins, once the store has the session.
     fn begin(self, claim: Claim) -> SessionHandle {
-        if let Some(mode) = self.untold {
-            self.parts.turns.outbox.emit(SessionEvent::ModeChanged { mode });
+        for event in self.untold {
+            self.parts.turns.outbox.emit(event);
         }
         SessionHandle::spawn(self.parts, claim)
     }
@@ -223,8 +223,8 @@ impl Runtime {
 
         let stale = StalePanels::default();
         let plugins = self.shelf.enabled(&settings.plugins.disabled);
-        let kept = history.mode();
-        let choices = choices.unwrap_or_else(|| first_choices(settings.mode, kept));
+        let (configured, kept) = (Bounds::from(settings.mode), history.bounds().cloned());
+        let choices = choices.unwrap_or_else(|| first_choices(&configured, kept.as_ref()));
         let options = Arc::new(self.options(choices, &plugins)?);
         let outbox = Outbox::new(id.clone(), history, stale.clone(), Arc::new(self.store.clone()), face.audience(&id));
         let approver = Arc::new(OrderedApprover::new(outbox.clone(), face.approver(&id)));
@@ -267,15 +267,12 @@ impl Runtime {
         add(commands.add(Arc::new(McpCommand::new(servers.clone(), gate.clone()))));
         tools.follow(servers);
         add(commands.add(Arc::new(Permissions::new(book, tools.clone()))));
-        let (mode, told) = (options.mode(), kept.unwrap_or(settings.mode));
+        let untold = SessionEvent::bounds_changed(&kept.unwrap_or(configured), options.bounds());
         let (system_prompt, limits) = (setup.system_prompt, settings.limits.turn());
         let turns = TurnContext { options, tools, gate, roots, system_prompt, limits, outbox };
         let on_busy = settings.prompt.on_busy();
         let panels = Arc::new(panels);
-        Ok(Opened {
-            parts: SessionParts { id, turns, commands, panels, on_busy },
-            untold: (mode != told).then_some(mode),
-        })
+        Ok(Opened { parts: SessionParts { id, turns, commands, panels, on_busy }, untold })
     }
 
     fn options(&self, choices: Choices, plugins: &[KnownPlugin]) -> Result<Options, OpenError> {
@@ -424,10 +421,9 @@ fn keep_instructions(setup: &mut SessionSetup, kept: &SessionSetup) {
 
 /// What holds when a session begins. What a person has narrowed in it holds again when it is loaded; what they have
 /// widened ended with the process.
-fn first_choices(configured: Mode, kept: Option<Mode>) -> Choices {
-    let configured = Leeway::from(configured);
-    let leeway = kept.map_or(configured, |kept| configured.narrowed_to(kept.into()));
-    Choices { leeway, ..Choices::default() }
+fn first_choices(configured: &Bounds, kept: Option<&Bounds>) -> Choices {
+    let bounds = kept.map_or_else(|| configured.clone(), |kept| configured.narrowed_to(kept));
+    Choices { bounds, ..Choices::default() }
 }
 
 /// What plugins offer, put beside what every session has. What cannot be added is left out and logged: nothing is ever

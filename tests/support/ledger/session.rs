@@ -11,6 +11,8 @@ pub(super) struct SessionRules {
     replaying: bool,
     prompts: usize,
     calls: HashMap<String, CallStage>,
+    /// Summaries by their ids, and whether each is over.
+    summaries: HashMap<String, bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +49,7 @@ impl SessionRules {
     pub(super) fn begin_replay(&mut self) {
         self.replaying = true;
         self.calls.clear();
+        self.summaries.clear();
     }
 
     pub(super) fn end_replay(&mut self, succeeded: bool) -> Vec<String> {
@@ -64,8 +67,10 @@ impl SessionRules {
         if self.prompts > 0 {
             return Vec::new();
         }
-        let left = self.calls.iter().filter(|(_, stage)| **stage != CallStage::Over);
-        left.map(|(call, _)| format!("the prompt was answered while tool call `{call}` had not ended")).collect()
+        let calls = self.calls.iter().filter(|(_, stage)| **stage != CallStage::Over);
+        let calls = calls.map(|(call, _)| format!("tool call `{call}`"));
+        let summaries = self.summaries.iter().filter(|(_, over)| !**over).map(|(id, _)| format!("summary `{id}`"));
+        calls.chain(summaries).map(|open| format!("the prompt was answered while {open} had not ended")).collect()
     }
 
     pub(super) fn permission(&self, params: &Value) -> Vec<String> {
@@ -127,6 +132,15 @@ impl SessionRules {
                     }
                 }
             },
+            "compaction_update" | "compaction_summary_chunk" => {
+                let id = update["compactionId"].as_str().unwrap_or_default().to_owned();
+                let ends = update["status"].as_str().is_some_and(|status| status != "in_progress");
+                let over = self.summaries.entry(id.clone()).or_default();
+                if *over {
+                    complaints.push(format!("an update of summary `{id}` after its end"));
+                }
+                *over |= ends;
+            }
             _ => {}
         }
         complaints

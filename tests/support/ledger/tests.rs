@@ -111,6 +111,9 @@ fn each_rule_refuses() {
     let relative = request(7, "fs/read_text_file", json!({ "sessionId": "s", "path": "p" }));
     let fs = json!({ "fs": { "readTextFile": true } });
     let drawing = json!({ "_meta": { "terminal_output": true } });
+    let sums_up = json!({ "session": { "compaction": {} } });
+    let summary =
+        |status: &str| update(json!({ "sessionUpdate": "compaction_update", "compactionId": "m", "status": status }));
     let told = |kind: &str, more: Value| {
         let mut told = json!({ "sessionUpdate": kind, "toolCallId": "c", "title": "t" });
         told.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -121,6 +124,8 @@ fn each_rule_refuses() {
         ("never announced", with(&none, vec![call("tool_call_update", "completed")])),
         ("announced twice", with(&none, vec![call("tool_call", "pending"), call("tool_call", "pending")])),
         ("after its end", with(&none, vec![call("tool_call", "completed"), call("tool_call_update", "completed")])),
+        ("of summary `m` after its end", with(&sums_up, vec![summary("completed"), summary("completed")])),
+        ("while summary `m` had not ended", with(&sums_up, vec![summary("in_progress"), end()])),
         ("went back", with(&none, vec![call("tool_call", "in_progress"), call("tool_call_update", "pending")])),
         ("had not ended", with(&none, vec![call("tool_call", "in_progress"), end()])),
         ("answered before", with(&none, vec![end(), end()])),

@@ -3,7 +3,9 @@
 use serde_json::json;
 
 use super::*;
+use crate::capability::PluginId;
 use crate::model::ToolKind;
+use crate::policy::Leeway;
 use crate::transcript::ToolCall;
 
 fn user(id: &str, text: &str, local: bool) -> SessionEvent {
@@ -117,6 +119,74 @@ fn a_second_result_of_one_call_is_ignored() {
         result("call-9", "unknown", ToolCallStatus::Completed),
     ]);
     assert!(!told(&history).contains("again") && !told(&history).contains("unknown"));
+}
+
+#[test]
+fn what_stays_begins_with_a_turn_and_fits() {
+    let turn = |n: usize, bytes: usize| {
+        let [asked, calls, told] = [1, 2, 3].map(|m| format!("msg-{}", n * 3 + m));
+        let id = format!("call-{}", n + 1);
+        vec![
+            user(&asked, "do", false),
+            call(&calls, &id, false),
+            result(&id, &"x".repeat(bytes), ToolCallStatus::Completed),
+            text(&told, "done", false),
+        ]
+    };
+    // The bytes that the calls of each turn gave, and how many turns stay.
+    for (turns, stay) in [
+        (&[10][..], 0),
+        (&[10, 10], 1),
+        (&[10, 10, 10], 2),
+        (&[10, 10, 10, 10], 2),
+        (&[40_000, 10, 10], 2),
+        (&[10, 40_000, 10], 1),
+        (&[10, 20_000, 20_000], 1),
+        (&[10, 10, 40_000], 0),
+    ] {
+        let history = History::of(&turns.iter().enumerate().flat_map(|(n, bytes)| turn(n, *bytes)).collect::<Vec<_>>());
+        let split = history.split().unwrap();
+        assert_eq!((split.turns, split.recent.len()), (stay, stay * 4), "{turns:?}");
+        assert_eq!(split.older.len() + split.recent.len(), history.messages().len());
+        assert_eq!(split.kept.as_ref(), split.recent.iter().next().map(|first| &first.id));
+        assert!(split.older.iter().chain(split.recent.iter()).eq(history.messages().iter()), "{turns:?}");
+    }
+    assert_eq!(History::of(&[user("msg-1", "/help", true), text("msg-2", "no", true)]).split(), None);
+}
+
+#[test]
+fn what_is_held_to_is_the_last_that_was_told() {
+    let bounds = |mode: Mode, off: &[&str]| Bounds {
+        off: off.iter().map(|id| PluginId::new(*id).unwrap()).collect(),
+        ..mode.into()
+    };
+    let plan = SessionEvent::ModeChanged { mode: Mode::Plan };
+    let without = SessionEvent::BoundsChanged(bounds(Mode::Auto, &["aar:tasks"]));
+    for (events, held) in [
+        (vec![], None),
+        (vec![plan.clone()], Some(bounds(Mode::Plan, &[]))),
+        (vec![without.clone()], Some(bounds(Mode::Auto, &["aar:tasks"]))),
+        (vec![without, plan], Some(bounds(Mode::Plan, &["aar:tasks"]))),
+    ] {
+        assert_eq!(History::of(&events).bounds(), held.as_ref(), "{events:?}");
+    }
+    // Whatever is told of a change leads to what holds.
+    let review = Leeway::from(Mode::Review);
+    let all = [
+        bounds(Mode::Review, &[]),
+        bounds(Mode::Plan, &["aar:tasks"]),
+        Bounds { leeway: review.with_runs(true), ..Bounds::default() },
+        Bounds { leeway: review.with_runs(true).with_read_only(true), ..Bounds::default() },
+    ];
+    for before in &all {
+        for now in &all {
+            let mut history = History::of(&[SessionEvent::BoundsChanged(before.clone())]);
+            let told = SessionEvent::bounds_changed(before, now.clone());
+            assert_eq!(told.is_empty(), before == now);
+            told.iter().for_each(|event| history.apply(event));
+            assert_eq!(history.bounds(), Some(now), "{before:?}");
+        }
+    }
 }
 
 #[test]

@@ -62,6 +62,16 @@ impl ModelSeat {
 pub struct Switches(Arc<Mutex<BTreeSet<PluginId>>>);
 
 impl Switches {
+    /// Everything is on but these.
+    pub fn new(off: BTreeSet<PluginId>) -> Self {
+        Self(Arc::new(Mutex::new(off)))
+    }
+
+    /// The plugins that are off.
+    pub fn off(&self) -> BTreeSet<PluginId> {
+        lock(&self.0).clone()
+    }
+
     /// Whether what belongs to `plugin` is there; what belongs to none always is.
     pub fn lets(&self, plugin: Option<&PluginId>) -> bool {
         plugin.is_none_or(|plugin| !lock(&self.0).contains(plugin))

@@ -195,6 +195,8 @@ fn a_fork_begins_with_what_was_chosen() {
     parent.set("plugin:aar:tasks", OptionValue::Flag(false)).unwrap();
     let child = begun(parent.choices());
     assert_eq!(child.list(), parent.list());
+    let without_plugins = Options::new(parent.choices(), Arc::new(Shelf(&["lab/small", "zoo/large"])), Vec::new());
+    assert_eq!(without_plugins.unwrap().bounds(), parent.bounds(), "a plugin that is off comes back off");
     child.set_mode(Mode::Plan);
     assert_eq!(parent.mode(), Mode::Review, "from then on each goes its own way");
     let poorer = Options::new(parent.choices(), Arc::new(Shelf(&["lab/small"])), Vec::new());

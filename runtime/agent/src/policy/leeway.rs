@@ -1,5 +1,7 @@
 //! How much a session may do without asking, flag by flag.
 
+use serde::{Deserialize, Serialize};
+
 use super::Mode;
 
 /// The flags that a [`Mode`] stands for. A mode sets all of them at once; each can be set alone afterwards, which may
@@ -12,7 +14,7 @@ use super::Mode;
 /// | `auto` | yes | yes | |
 /// | `read-only` | | | read-only |
 /// | `plan` | | | offline |
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Leeway {
     writes: bool,
     runs: bool,
@@ -20,7 +22,8 @@ pub struct Leeway {
 }
 
 /// What is withheld, whatever else is set.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum Hold {
     #[default]
     Nothing,

@@ -18,11 +18,12 @@ use tokio_util::sync::CancellationToken;
 use super::prompt::{Entry, Outcome};
 use super::{OnBusy, PromptError, Shared, commands};
 use crate::command::{CommandReply, Typed};
+use crate::context::Title;
 use crate::event::{EventSink as _, SessionEvent, TurnEnd};
 use crate::store::Claim;
 use crate::tool::ToolError;
 use crate::transcript::{Part, StopReason};
-use crate::turn::TurnError;
+use crate::turn::{Compaction, TurnError};
 
 /// How long a cancelled prompt may take to end by itself; together with what follows it is answered within 2 s.
 const GRACE: Duration = Duration::from_millis(1500);
@@ -244,9 +245,13 @@ async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken
         Part::Text { text } => Some(text.clone()),
         _ => None,
     });
-    let title = (!outbox.has_title()).then(|| title(&parts)).flatten();
     let typed = shared.commands.read(typed.as_deref().unwrap_or_default());
     let local = !matches!(typed, Typed::Prompt);
+    let title = match outbox.title() {
+        Title::Missing => title(&parts),
+        Title::Provisional if !local => title(&parts),
+        Title::Provisional | Title::Given => None,
+    };
     outbox.emit(SessionEvent::UserMessage { id: outbox.next_message(), parts, local });
     let outcome = match typed {
         Typed::Prompt => shared.turns.answer(&cancel).await.map(Answered::Well),
@@ -263,7 +268,7 @@ async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken
         Typed::Unknown(name, near) => Ok(fail(&shared, unknown(name, &near))),
     };
     if let Some(title) = title {
-        outbox.emit(SessionEvent::Title { title });
+        outbox.emit(SessionEvent::Title { title, provisional: local });
     }
     shared.show_stale_panels();
     let end = match &outcome {
@@ -319,7 +324,34 @@ async fn follow(
             }
             Err(error) => Ok(fail(shared, error.to_string())),
         },
+        CommandReply::Compact { keep } => Ok(match shared.turns.compact(&keep, cancel).await? {
+            Compaction::Done { turns } => {
+                say(shared, summed_up(turns));
+                Answered::Well(StopReason::EndTurn)
+            }
+            Compaction::Nothing => {
+                say(shared, "There is nothing yet to sum up.".to_owned());
+                Answered::Well(StopReason::EndTurn)
+            }
+            Compaction::NoModel => fail(
+                shared,
+                "a summary needs a model, and none is configured\nhint: choose one with `/model`, or add one to the file \
+                 of `acp-runtime config path`"
+                    .to_owned(),
+            ),
+            Compaction::Cancelled => Answered::Well(StopReason::Cancelled),
+        }),
     }
+}
+
+/// What the person is told of a summary; `turns` stay as they were.
+fn summed_up(turns: usize) -> String {
+    let recent = match turns {
+        0 => String::new(),
+        1 => " and the last turn".to_owned(),
+        turns => format!(" and the last {turns} turns"),
+    };
+    format!("From now on the model is shown this summary{recent}. The session keeps all that was said.")
 }
 
 fn say(shared: &Shared, text: String) {

@@ -6,6 +6,7 @@
 
 mod options;
 mod panels;
+mod schema;
 mod state;
 mod tools;
 
@@ -39,7 +40,12 @@ const INIT: &str = "Look at this project: its README, its build files, its folde
 
 const OWN: &[Own] = &[
     Own { name: "help", hint: None, description: "Lists the commands", run: |session, _| said(help(session)) },
-    Own { name: "tools", hint: None, description: "Lists the tools", run: |session, _| said(tools::list(session)) },
+    Own {
+        name: "tools",
+        hint: Some("[TOOL]"),
+        description: "Lists the tools, or shows what one does and takes",
+        run: |session, arguments| tools::answer(session, arguments).boxed(),
+    },
     Own {
         name: "call",
         hint: Some("TOOL {json}"),
@@ -87,6 +93,12 @@ const OWN: &[Own] = &[
         hint: None,
         description: "Lets the model begin anew; the session keeps what was said",
         run: |session, _| said(state::clear(session)),
+    },
+    Own {
+        name: "compact",
+        hint: Some("[WHAT TO KEEP]"),
+        description: "Has the model sum up what was said, to make room; the session keeps it",
+        run: |_, arguments| now(Ok(CommandReply::Compact { keep: arguments.to_owned() })),
     },
     Own {
         name: "init",

@@ -62,7 +62,10 @@ fn message(event: &SessionEvent) -> Option<&MessageId> {
         SessionEvent::UserMessage { id, .. }
         | SessionEvent::AgentText { id, .. }
         | SessionEvent::AgentThought { id, .. }
-        | SessionEvent::ToolCallStarted { message: id, .. } => Some(id),
+        | SessionEvent::ToolCallStarted { message: id, .. }
+        | SessionEvent::CompactionStarted { id }
+        | SessionEvent::CompactionText { id, .. }
+        | SessionEvent::CompactionEnded { id, .. } => Some(id),
         SessionEvent::ToolCallUpdated(_)
         | SessionEvent::ToolOutput { .. }
         | SessionEvent::Plan { .. }
@@ -70,6 +73,7 @@ fn message(event: &SessionEvent) -> Option<&MessageId> {
         | SessionEvent::Title { .. }
         | SessionEvent::ContextCleared
         | SessionEvent::ModeChanged { .. }
+        | SessionEvent::BoundsChanged(_)
         | SessionEvent::CommandsChanged { .. }
         | SessionEvent::PanelChanged { .. }
         | SessionEvent::OptionsChanged { .. }
@@ -145,7 +149,7 @@ mod tests {
     }
 
     fn title() -> SessionEvent {
-        SessionEvent::Title { title: "do".to_owned() }
+        SessionEvent::Title { title: "do".to_owned(), provisional: false }
     }
 
     /// Two turns; the first calls two tools.

@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::capability::PanelName;
-use crate::context::History;
+use crate::context::{History, Split, Title};
 use crate::event::{EventSink, SessionEvent, TurnEnd};
 use crate::panel::StalePanels;
 use crate::store::{KeptOutput, SessionStore, StoreError};
@@ -159,8 +159,18 @@ impl Outbox {
     }
 
     /// Whether the session has a title.
-    pub fn has_title(&self) -> bool {
-        lock(&self.0.said).history.title().is_some()
+    pub fn title(&self) -> Title {
+        lock(&self.0.said).history.title()
+    }
+
+    /// The conversation as it can be summed up, if there is anything to sum up.
+    pub fn split(&self) -> Option<Split> {
+        lock(&self.0.said).history.split()
+    }
+
+    /// The message that began the turn which runs now.
+    pub fn turn(&self) -> Option<MessageId> {
+        lock(&self.0.said).history.turn().cloned()
     }
 
     /// Does the work of a turn, which is told apart from then on by its number.

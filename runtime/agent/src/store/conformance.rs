@@ -9,9 +9,11 @@ use std::time::{Duration, SystemTime};
 use serde_json::json;
 
 use super::{ListQuery, SessionRecord, SessionSetup, SessionStore, StoreError};
-use crate::event::{SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
+use crate::capability::PluginId;
+use crate::event::{CompactionEnd, ContextSize, SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
 use crate::model::ToolKind;
-use crate::policy::Mode;
+use crate::options::Bounds;
+use crate::policy::{Leeway, Mode};
 use crate::transcript::{
     Cost, Location, MessageId, Part, PlanEntry, PlanPriority, PlanStatus, SessionId, StopReason, SystemPrompt,
     SystemPromptMode, TerminalExit, ToolCall, ToolCallId, ToolContent, Usage,
@@ -156,9 +158,27 @@ async fn every_kind_of_event_survives(store: &impl SessionStore) {
             window: Some(u64::from(u32::MAX) * 2),
             cost: Some(Cost { amount: 0.125, currency: "EUR".into() }),
         }),
-        SessionEvent::Title { title: "A title".to_owned() },
+        SessionEvent::Title { title: "A title".to_owned(), provisional: false },
         SessionEvent::ContextCleared,
+        SessionEvent::CompactionStarted { id: MessageId::new("m2") },
+        SessionEvent::CompactionText { id: MessageId::new("m2"), text: "sum".to_owned() },
+        SessionEvent::CompactionEnded { id: MessageId::new("m2"), end: CompactionEnd::Cancelled },
+        SessionEvent::CompactionEnded {
+            id: MessageId::new("m2"),
+            end: CompactionEnd::Failed { reason: "no".to_owned() },
+        },
+        SessionEvent::CompactionEnded {
+            id: MessageId::new("m2"),
+            end: CompactionEnd::Completed {
+                kept: Some(MessageId::new("u1")),
+                context: Some(ContextSize { used: 1, window: 2 }),
+            },
+        },
         SessionEvent::ModeChanged { mode: Mode::AutoEdit },
+        SessionEvent::BoundsChanged(Bounds {
+            leeway: Leeway::from(Mode::Plan).with_runs(true),
+            off: [PluginId::new("aar:tasks").unwrap()].into(),
+        }),
         SessionEvent::TurnEnded { end: TurnEnd::Stopped(StopReason::MaxTokens) },
         SessionEvent::TurnEnded { end: TurnEnd::Failed("no network".to_owned()) },
     ];
@@ -220,7 +240,7 @@ async fn what_it_is_opened_with_is_kept(store: &impl SessionStore) {
 }
 
 async fn the_last_title_is_the_session_s(store: &impl SessionStore) {
-    let title = |title: &str| SessionEvent::Title { title: title.to_owned() };
+    let title = |title: &str| SessionEvent::Title { title: title.to_owned(), provisional: false };
     create(store, record("s", "/project")).await;
     append(store, "s", &[title("one"), text("m", "x"), title("two")]).await;
     append(store, "s", &[text("m", "y")]).await;
@@ -285,7 +305,8 @@ async fn one_process_may_claim_a_session_often(store: &impl SessionStore) {
 async fn a_fork_is_a_session_of_its_own(store: &impl SessionStore) {
     let source = SessionId::new("s");
     create(store, record("s", "/project")).await;
-    let events = [text("m1", "one"), SessionEvent::Title { title: "T".to_owned() }, text("m2", "two")];
+    let events =
+        [text("m1", "one"), SessionEvent::Title { title: "T".to_owned(), provisional: false }, text("m2", "two")];
     append(store, "s", &events).await;
     let claim = store.fork(&source, record("fork", "/other"), events[..2].into()).await.unwrap();
     let (known, kept) = load(store, "fork").await.unwrap();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::Message;
+use super::{Message, MessageId};
 
 /// Messages that are shared together.
 const BLOCK: usize = 256;
@@ -40,6 +40,11 @@ impl Conversation {
         self.blocks.iter().flat_map(|block| block.iter()).map(AsRef::as_ref)
     }
 
+    /// The message of that id and all after it; none where it is not there.
+    pub fn since<'a>(&'a self, id: &'a MessageId) -> impl Iterator<Item = &'a Message> {
+        self.iter().skip_while(move |message| message.id != *id)
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.blocks.last().map_or(0, |last| (self.blocks.len() - 1) * BLOCK + last.len())
@@ -61,7 +66,7 @@ impl FromIterator<Message> for Conversation {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MessageId, Part, Role};
+    use super::super::{Part, Role};
     use super::*;
 
     fn message(number: usize) -> Message {

@@ -436,7 +436,7 @@ impl Setting {
         let approver = Arc::new(OrderedApprover::new(outbox.clone(), person.clone()));
         let plugins =
             vec![PluginChoice { id: plugin(), title: "Looks".to_owned(), description: "Looks at things.".to_owned() }];
-        let choices = Choices { leeway: self.mode.into(), ..Choices::default() };
+        let choices = Choices { bounds: self.mode.into(), ..Choices::default() };
         let options =
             Arc::new(Options::new(choices, Arc::new(Shelf([model.clone(), other.clone()])), plugins).unwrap());
         let leeway = options.leeway().clone();
@@ -521,7 +521,12 @@ pub fn script(events: &[SessionEvent]) -> String {
                     .collect();
                 format!("{} {status} {}", update.id, shown.join(" + ")).trim_end().to_owned()
             }
-            SessionEvent::Title { title } => format!("title: {title}"),
+            SessionEvent::Title { title, provisional } => {
+                format!("title{}: {title}", if *provisional { " (provisional)" } else { "" })
+            }
+            SessionEvent::CompactionStarted { id } => format!("{id} sums up"),
+            SessionEvent::CompactionText { id, text } => format!("{id} summary: {}", text.replace('\n', " | ")),
+            SessionEvent::CompactionEnded { id, end } => format!("{id} {end:?}"),
             SessionEvent::TurnEnded { end: TurnEnd::Stopped(stop) } => format!("end: {stop:?}"),
             SessionEvent::TurnEnded { end: TurnEnd::Failed(reason) } => {
                 format!("failed: {}", reason.replace('\n', " | "))

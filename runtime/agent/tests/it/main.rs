@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::new_ret_no_self, reason = "a test fails by panicking")]
 
+mod compaction;
 mod doubles;
 mod outbox;
 mod session;

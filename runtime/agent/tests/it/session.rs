@@ -247,7 +247,7 @@ async fn commands_work_without_a_model() {
     expect![[r#"
         msg-1 user (local): /tools
         msg-2 agent (local): - `put` – Does put. | - `look` – Does look.
-        title: /tools
+        title (provisional): /tools
         end: EndTurn
         msg-3 user (local): /call look {"n": 2}
         msg-4 call-1 look (local) pending: look

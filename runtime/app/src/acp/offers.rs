@@ -22,6 +22,8 @@ pub(super) enum Offer {
     Pages,
     /// The update `notice`.
     Notices,
+    /// The updates `compaction_update` and `compaction_summary_chunk`.
+    Compactions,
     /// It starts this program once more in a terminal, with more arguments, for a login.
     TerminalLogin,
     /// It starts any command in a terminal for a login, as clients did before.
@@ -54,6 +56,7 @@ const TABLE: &[(Offer, &str, Sign)] = &[
     (Offer::Forms, "/elicitation/form", Sign::Object),
     (Offer::Pages, "/elicitation/url", Sign::Object),
     (Offer::Notices, "/session/notices", Sign::Object),
+    (Offer::Compactions, "/session/compaction", Sign::Object),
     (Offer::TerminalLogin, "/auth/terminal", Sign::True),
     (Offer::CommandLogin, "/_meta/terminal-auth", Sign::True),
     (Offer::Flags, "/session/configOptions/boolean", Sign::Object),
@@ -122,6 +125,7 @@ mod tests {
             (json!({ "elicitation": {} }), vec![]),
             (json!({ "elicitation": { "form": {}, "url": null } }), vec![Offer::Forms]),
             (json!({ "session": { "notices": {} } }), vec![Offer::Notices]),
+            (json!({ "session": { "compaction": {} } }), vec![Offer::Compactions]),
             (json!({ "session": { "notices": true } }), vec![]),
             (json!({ "session": { "notices": null } }), vec![]),
             (json!({ "auth": { "terminal": true } }), vec![Offer::TerminalLogin]),

@@ -41,7 +41,9 @@ impl<O: Write, S: Write> Transcript<O, S> {
                 self.held = Some((id.clone(), text.clone()));
                 Ok(())
             }
-            SessionEvent::AgentText { id, text, .. } => self.answer(id, text),
+            SessionEvent::AgentText { id, text, .. } | SessionEvent::CompactionText { id, text } => {
+                self.answer(id, text)
+            }
             SessionEvent::ToolCallStarted { title, .. } => self.note("", title),
             SessionEvent::ToolCallUpdated(update) => self.tool(update),
             SessionEvent::Notice(notice) => self.note(&format!("{}: ", notice.severity.as_str()), &notice.title),
@@ -55,7 +57,10 @@ impl<O: Write, S: Write> Transcript<O, S> {
             | SessionEvent::Usage(_)
             | SessionEvent::Title { .. }
             | SessionEvent::ContextCleared
+            | SessionEvent::CompactionStarted { .. }
+            | SessionEvent::CompactionEnded { .. }
             | SessionEvent::ModeChanged { .. }
+            | SessionEvent::BoundsChanged(_)
             | SessionEvent::OptionsChanged { .. }
             | SessionEvent::CommandsChanged { .. }
             | SessionEvent::PanelChanged { .. }
@@ -210,7 +215,7 @@ mod tests {
         };
         let well = SessionEvent::TurnEnded { end: TurnEnd::Stopped(StopReason::EndTurn) };
         let badly = SessionEvent::TurnEnded { end: TurnEnd::Failed("no".into()) };
-        let title = SessionEvent::Title { title: "T".into() };
+        let title = SessionEvent::Title { title: "T".into(), provisional: false };
         assert_eq!(shown(&[local("m1", "Yes"), title.clone(), well.clone()]), ["Yes\n", ""]);
         assert_eq!(
             shown(&[local("m1", "error: no\x1b[2J\nhint: yes"), title, badly.clone()]),

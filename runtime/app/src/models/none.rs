@@ -15,6 +15,10 @@ impl Model for NoModel {
         super::NONE
     }
 
+    fn understands(&self) -> bool {
+        false
+    }
+
     fn stream(&self, _request: ModelRequest) -> BoxStream<'_, Result<ModelEvent, ModelError>> {
         stream::iter([Ok(ModelEvent::Text(ANSWER.to_owned())), Ok(ModelEvent::Stop(StopReason::EndTurn))]).boxed()
     }

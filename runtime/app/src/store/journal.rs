@@ -92,7 +92,7 @@ fn as_json(setup: &SessionSetup) -> Result<(String, Option<String>), Fault> {
 /// Keeps events of a known session, in order.
 pub(super) fn append(db: &Connection, session: &SessionId, events: &[SessionEvent]) -> Result<(), Fault> {
     let title = events.iter().rev().find_map(|event| match event {
-        SessionEvent::Title { title } => Some(title),
+        SessionEvent::Title { title, .. } => Some(title),
         _ => None,
     });
     let count = i64::try_from(events.len()).unwrap_or(i64::MAX);

@@ -159,7 +159,7 @@ async fn an_older_file_is_brought_up_to_date_with_all_that_is_in_it() {
     let _claim = store.claim(&id("s")).await.unwrap();
     let (record, events) = store.load(&id("s")).await.unwrap().unwrap();
     assert_eq!((record.setup.additional, record.setup.system_prompt), (vec!["/q".to_owned()], None));
-    assert_eq!(events, [SessionEvent::Title { title: "T".to_owned() }]);
+    assert_eq!(events, [SessionEvent::Title { title: "T".to_owned(), provisional: false }]);
     append(&store, "s", &[text("m", "later")]).await.unwrap();
     drop(store);
     let version = |db: &Connection| db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));

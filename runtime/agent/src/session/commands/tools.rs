@@ -1,15 +1,24 @@
 //! `/tools` and `/call`.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Reply, invalid, meant, word};
+use super::{Reply, invalid, meant, schema, word};
 use crate::command::CommandReply;
+use crate::model::ToolSpec;
+use crate::plain;
 use crate::session::Shared;
 use crate::tool::ToolError;
 
-pub(super) fn list(session: &Shared) -> String {
+pub(super) async fn answer(session: &Shared, arguments: &str) -> Reply {
+    let (tool, _) = word(arguments);
+    let text = if tool.is_empty() { list(session) } else { described(&*find(session, tool).await?) };
+    Ok(CommandReply::Text(text))
+}
+
+fn list(session: &Shared) -> String {
     let mut text = String::new();
     for tool in session.turns.tools.now().iter() {
         let spec = tool.spec();
@@ -22,21 +31,38 @@ pub(super) fn list(session: &Shared) -> String {
     text
 }
 
+/// What a tool does and takes.
+fn described(spec: &ToolSpec) -> String {
+    const MOST: usize = 4000;
+    let ToolSpec { name, title, description, input, .. } = spec;
+    let title = plain::line(title, MOST);
+    let title = if title.is_empty() || title == name.as_str() { title } else { format!(" – {title}") };
+    let (arguments, example) = schema::described(input.as_value());
+    format!(
+        "**`{name}`**{title}\n\n{}\n\n{arguments}\nTo call it: `/call {name} {example}`",
+        plain::block(description, MOST)
+    )
+}
+
 /// A tool that is on its way is waited for; one that is there does not wait for others.
-pub(super) async fn call(session: &Shared, arguments: &str) -> Reply {
-    let (tool, json) = word(arguments);
-    if tool.is_empty() {
-        return Err(invalid("no tool was named: type `/call TOOL {json}`, or `/tools` for the tools"));
-    }
+async fn find(session: &Shared, tool: &str) -> Result<Arc<ToolSpec>, ToolError> {
     let mut tools = session.turns.tools.now();
     if tools.get(tool).is_none() {
         session.turns.tools.settle().await;
         tools = session.turns.tools.now();
     }
-    if tools.get(tool).is_none() {
+    tools.get(tool).map(|tool| tool.spec().clone()).ok_or_else(|| {
         let known = tools.iter().map(|tool| tool.spec().name.as_str());
-        return Err(ToolError::to_model("not-found", format!("there is no tool `{tool}`{}", meant(tool, known))));
+        ToolError::to_model("not-found", format!("there is no tool `{tool}`{}", meant(tool, known)))
+    })
+}
+
+pub(super) async fn call(session: &Shared, arguments: &str) -> Reply {
+    let (tool, json) = word(arguments);
+    if tool.is_empty() {
+        return Err(invalid("no tool was named: type `/call TOOL {json}`, or `/tools` for the tools"));
     }
+    find(session, tool).await?;
     Ok(CommandReply::Call { tool: tool.to_owned(), arguments: object(json)?.into() })
 }
 

@@ -172,7 +172,7 @@ impl SessionStore for Journal {
     fn append(&self, session: &SessionId, events: Arc<[SessionEvent]>) -> BoxFuture<'_, Result<(), StoreError>> {
         for (record, kept) in self.0.lock().unwrap().iter_mut().filter(|(record, _)| record.id == *session) {
             for event in events.iter() {
-                if let SessionEvent::Title { title } = event {
+                if let SessionEvent::Title { title, .. } = event {
                     record.title = Some(title.clone());
                 }
             }

@@ -1,6 +1,6 @@
 //! The updates of schema 1.20 that the SDK's types do not have yet, with the form that the schema gives them.
 
-use agent_client_protocol::v1::schema::{PlanEntry, SessionId, SessionUpdate};
+use agent_client_protocol::v1::schema::{ContentBlock, PlanEntry, SessionId, SessionUpdate};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -31,6 +31,33 @@ pub(super) enum Newer {
         /// Which.
         plan_id: &'static str,
     },
+    /// The conversation is being summed up for the model, or was.
+    CompactionUpdate {
+        /// The summary's id.
+        compaction_id: String,
+        /// How far it is.
+        status: CompactionStatus,
+        /// Why there is none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// More of a summary.
+    CompactionSummaryChunk {
+        /// Its id.
+        compaction_id: String,
+        /// The next piece.
+        content: Box<ContentBlock>,
+    },
+}
+
+/// How far a summary is.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum CompactionStatus {
+    InProgress,
+    Completed,
+    Failed,
+    Cancelled,
 }
 
 /// What is in a plan.

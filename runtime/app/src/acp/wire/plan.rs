@@ -90,7 +90,11 @@ impl ShownPlan {
             | SessionEvent::Usage(_)
             | SessionEvent::Title { .. }
             | SessionEvent::ContextCleared
+            | SessionEvent::CompactionStarted { .. }
+            | SessionEvent::CompactionText { .. }
+            | SessionEvent::CompactionEnded { .. }
             | SessionEvent::ModeChanged { .. }
+            | SessionEvent::BoundsChanged(_)
             | SessionEvent::OptionsChanged { .. }
             | SessionEvent::CommandsChanged { .. }
             | SessionEvent::PanelChanged { .. }

@@ -1,10 +1,10 @@
 //! What happened, as the updates of `session/update`.
 
-use acp_runtime_agent::event::{CommandInfo, Notice, SessionEvent, Severity, TurnEnd};
+use acp_runtime_agent::event::{CommandInfo, CompactionEnd, ContextSize, Notice, SessionEvent, Severity, TurnEnd};
 use acp_runtime_agent::transcript::{MessageId, Part, Spending};
 use agent_client_protocol::v1::schema::{self, ContentBlock, SessionUpdate};
 
-use super::newer::Update;
+use super::newer::{CompactionStatus, Newer, Update};
 use super::options::options as wire_options;
 use super::plan::ShownPlan;
 use super::screen::Screens;
@@ -29,13 +29,15 @@ pub(in crate::acp) struct Narrator {
     echo: bool,
     plan: ShownPlan,
     spending: Spending,
+    /// Whether the model is just writing a summary: its request is none of the conversation's.
+    sums_up: bool,
     screens: Screens,
 }
 
 impl Narrator {
     pub(in crate::acp) fn new(offers: Offers, echo: bool) -> Self {
         let screens = Screens::new(offers.has(Offer::TerminalOutput));
-        Self { offers, echo, plan: ShownPlan::default(), spending: Spending::default(), screens }
+        Self { offers, echo, plan: ShownPlan::default(), spending: Spending::default(), sums_up: false, screens }
     }
 
     /// Takes up a session whose events until now were not told, or not by this narrator: whether it keeps a plan, and
@@ -86,13 +88,29 @@ impl Narrator {
             SessionEvent::ToolOutput { call, text } => {
                 return self.screens.wrote(&call, &text).into_iter().map(Update::from).collect();
             }
-            SessionEvent::Usage(usage) => usage.window.map(|size| {
-                let used = usage.input.saturating_add(usage.output).min(size);
-                let cost = self.spending.latest();
-                let cost = cost.map(|cost| schema::Cost::new(cost.amount, line(&cost.currency, TITLE)));
-                SessionUpdate::UsageUpdate(schema::UsageUpdate::new(used, size).cost(cost))
-            }),
-            SessionEvent::Title { title } => {
+            SessionEvent::Usage(usage) => usage
+                .window
+                .filter(|_| !self.sums_up)
+                .map(|size| self.usage(usage.input.saturating_add(usage.output).min(size), size)),
+            SessionEvent::CompactionStarted { id } => {
+                self.sums_up = true;
+                return self.compaction(&id, CompactionStatus::InProgress, None).into_iter().collect();
+            }
+            SessionEvent::CompactionText { id, text } => {
+                let chunks = texts(text).into_iter();
+                return chunks.map(|text| self.summary_chunk(text, &id)).collect();
+            }
+            SessionEvent::CompactionEnded { id, end } => {
+                self.sums_up = false;
+                let (status, error, context) = match end {
+                    CompactionEnd::Completed { kept: _, context } => (CompactionStatus::Completed, None, context),
+                    CompactionEnd::Failed { reason } => (CompactionStatus::Failed, Some(cut(&reason, TEXT)), None),
+                    CompactionEnd::Cancelled => (CompactionStatus::Cancelled, None, None),
+                };
+                let usage = context.map(|ContextSize { used, window }| self.usage(used, window).into());
+                return self.compaction(&id, status, error).into_iter().chain(usage).collect();
+            }
+            SessionEvent::Title { title, provisional: _ } => {
                 Some(SessionUpdate::SessionInfoUpdate(schema::SessionInfoUpdate::new().title(line(&title, TITLE))))
             }
             SessionEvent::ModeChanged { mode } => {
@@ -112,14 +130,35 @@ impl Narrator {
                 let failed = Notice::new(Severity::Error, "The prompt failed").described(reason);
                 self.notice(&failed)
             }
-            // A plan is told by itself, panels have a notification of their own, and the end of a turn is the answer
-            // to its prompt.
+            // A plan is told by itself, panels have a notification of their own, what the session is held to is told
+            // with its options, and the end of a turn is the answer to its prompt.
             SessionEvent::Plan { .. }
             | SessionEvent::ContextCleared
+            | SessionEvent::BoundsChanged(_)
             | SessionEvent::PanelChanged { .. }
             | SessionEvent::TurnEnded { .. } => None,
         };
         update.map(Update::from).into_iter().collect()
+    }
+
+    /// How much of the window is used, and what the session has cost.
+    fn usage(&self, used: u64, size: u64) -> SessionUpdate {
+        let cost = self.spending.latest();
+        let cost = cost.map(|cost| schema::Cost::new(cost.amount, line(&cost.currency, TITLE)));
+        SessionUpdate::UsageUpdate(schema::UsageUpdate::new(used, size).cost(cost))
+    }
+
+    /// None for a client that has no such thing: it is shown the summary as a message.
+    fn compaction(&self, id: &MessageId, status: CompactionStatus, error: Option<String>) -> Option<Update> {
+        let update = Newer::CompactionUpdate { compaction_id: id.to_string(), status, error };
+        self.offers.has(Offer::Compactions).then(|| update.into())
+    }
+
+    fn summary_chunk(&self, text: String, id: &MessageId) -> Update {
+        if !self.offers.has(Offer::Compactions) {
+            return SessionUpdate::AgentMessageChunk(chunk(text.into(), id)).into();
+        }
+        Newer::CompactionSummaryChunk { compaction_id: id.to_string(), content: Box::new(text.into()) }.into()
     }
 
     /// None for a client that shows none, and for a notice without a title, which the protocol does not allow.

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use acp_runtime_agent::event::{SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
+use acp_runtime_agent::event::{CompactionEnd, SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
 use acp_runtime_agent::store::SessionRecord;
 use acp_runtime_agent::transcript::{
     MessageId, Part, PlanEntry, PlanStatus, StopReason, SystemPromptMode, ToolCallId, ToolContent, Usage, fenced,
@@ -60,6 +60,7 @@ fn lay_over(known: &mut ToolCallUpdate, update: &ToolCallUpdate) {
 enum Piece {
     Said,
     Thought,
+    Summary,
 }
 
 #[derive(Default)]
@@ -80,6 +81,7 @@ impl Document {
             SessionEvent::UserMessage { parts, .. } => self.user(parts),
             SessionEvent::AgentText { id, text, .. } => self.piece(id, Piece::Said, text),
             SessionEvent::AgentThought { id, text, .. } => self.piece(id, Piece::Thought, text),
+            SessionEvent::CompactionText { id, text } => self.piece(id, Piece::Summary, text),
             SessionEvent::ToolCallStarted { call, title, .. } => {
                 self.assistant();
                 let end = ends.get(&call.id);
@@ -105,6 +107,13 @@ impl Document {
                 self.paragraph();
                 self.text.push_str("_The model begins anew._\n");
             }
+            SessionEvent::CompactionEnded { end, .. } => {
+                self.paragraph();
+                self.text.push_str(match end {
+                    CompactionEnd::Completed { .. } => "_The model goes on from the summary._\n",
+                    CompactionEnd::Failed { .. } | CompactionEnd::Cancelled => "_The summary is not used._\n",
+                });
+            }
             SessionEvent::ModeChanged { mode } => {
                 self.paragraph();
                 let _ = writeln!(self.text, "_Mode: {}_", mode.title());
@@ -113,6 +122,8 @@ impl Document {
             SessionEvent::ToolCallUpdated(_)
             | SessionEvent::ToolOutput { .. }
             | SessionEvent::Title { .. }
+            | SessionEvent::CompactionStarted { .. }
+            | SessionEvent::BoundsChanged(_)
             | SessionEvent::OptionsChanged { .. }
             | SessionEvent::CommandsChanged { .. }
             | SessionEvent::PanelChanged { .. }
@@ -158,7 +169,7 @@ impl Document {
         }
     }
 
-    /// A piece of text or of thinking. Thinking is quoted.
+    /// A piece of text, of thinking or of a summary. All but text is quoted.
     fn piece(&mut self, id: &MessageId, kind: Piece, text: &str) {
         if text.is_empty() {
             return;
@@ -167,14 +178,16 @@ impl Document {
         if !goes_on {
             self.assistant();
             self.paragraph();
-            if kind == Piece::Thought {
-                self.text.push_str("> _Thinking:_ ");
-            }
+            self.text.push_str(match kind {
+                Piece::Said => "",
+                Piece::Thought => "> _Thinking:_ ",
+                Piece::Summary => "> _A summary for the model:_ ",
+            });
             self.open = Some((id.clone(), kind));
         }
         match kind {
             Piece::Said => self.text.push_str(text),
-            Piece::Thought => self.text.push_str(&text.replace('\n', "\n> ")),
+            Piece::Thought | Piece::Summary => self.text.push_str(&text.replace('\n', "\n> ")),
         }
     }
 
@@ -285,6 +298,14 @@ mod tests {
         SessionEvent::AgentThought { id: MessageId::new(id), text: text.to_owned(), signature: None }
     }
 
+    fn summary(id: &str, text: &str) -> SessionEvent {
+        SessionEvent::CompactionText { id: MessageId::new(id), text: text.to_owned() }
+    }
+
+    fn summarised(id: &str, end: CompactionEnd) -> SessionEvent {
+        SessionEvent::CompactionEnded { id: MessageId::new(id), end }
+    }
+
     fn user(text: &str) -> SessionEvent {
         let parts = vec![
             Part::Text { text: text.to_owned() },
@@ -367,7 +388,7 @@ mod tests {
             },
             SessionEvent::Usage(Usage { input: 10, output: 3, cached: 0, window: None, cost: None }),
             said("n", "Done."),
-            SessionEvent::Title { title: "A title".to_owned() },
+            SessionEvent::Title { title: "A title".to_owned(), provisional: false },
             ended(TurnEnd::Stopped(StopReason::EndTurn)),
             SessionEvent::ModeChanged { mode: Mode::Plan },
             SessionEvent::UserMessage { id: MessageId::new("v"), parts: Vec::new(), local: true },
@@ -376,6 +397,11 @@ mod tests {
             ended(TurnEnd::Failed("no\nnetwork".to_owned())),
             SessionEvent::UserMessage { id: MessageId::new("w"), parts: Vec::new(), local: true },
             ended(TurnEnd::Stopped(StopReason::Cancelled)),
+            summary("s", "They want\n"),
+            summary("s", "it done."),
+            summarised("s", CompactionEnd::Completed { kept: None, context: None }),
+            summary("t", "They"),
+            summarised("t", CompactionEnd::Cancelled),
         ]
     }
 
@@ -475,6 +501,17 @@ mod tests {
             ## You
 
             _Cancelled._
+
+            ## Assistant
+
+            > _A summary for the model:_ They want
+            > it done.
+
+            _The model goes on from the summary._
+
+            > _A summary for the model:_ They
+
+            _The summary is not used._
 
             ---
 

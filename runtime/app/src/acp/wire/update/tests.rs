@@ -45,7 +45,8 @@ fn narrator() -> Narrator {
     Narrator::new(TAKES_ALL.into_iter().fold(Offers::default(), Offers::with), false)
 }
 
-const TAKES_ALL: [Offer; 4] = [Offer::Notices, Offer::PlansById, Offer::Flags, Offer::TerminalOutput];
+const TAKES_ALL: [Offer; 5] =
+    [Offer::Notices, Offer::Compactions, Offer::PlansById, Offer::Flags, Offer::TerminalOutput];
 
 fn told(narrator: &mut Narrator, event: SessionEvent, told: Told) -> Vec<String> {
     narrator.tell(event, told).iter().map(|update| serde_json::to_string(update).unwrap()).collect()
@@ -102,7 +103,7 @@ fn every_event_has_its_updates() {
         SessionEvent::Plan { entries: vec![entry] },
         SessionEvent::Usage(usage(Some(1000))),
         SessionEvent::Usage(usage(None)),
-        SessionEvent::Title { title: "Look\nhere".to_owned() },
+        SessionEvent::Title { title: "Look\nhere".to_owned(), provisional: false },
         SessionEvent::ModeChanged { mode: Mode::Plan },
         SessionEvent::OptionsChanged { options: vec![option] },
         SessionEvent::CommandsChanged { commands: vec![command] },
@@ -182,6 +183,54 @@ fn what_was_not_offered_is_not_told() {
     .assert_eq(&lines(failed(), Told::Live).join("\n"));
 }
 
+/// A summary that is written, and what it and its request have cost.
+fn compaction(end: CompactionEnd) -> [SessionEvent; 4] {
+    let cost = Some(acp_runtime_agent::transcript::Cost { amount: 0.5, currency: "USD".into() });
+    [
+        SessionEvent::CompactionStarted { id: id() },
+        SessionEvent::CompactionText { id: id(), text: "They want it.".to_owned() },
+        SessionEvent::Usage(Usage { input: 900, output: 50, cached: 0, window: Some(1000), cost }),
+        SessionEvent::CompactionEnded { id: id(), end },
+    ]
+}
+
+#[test]
+fn a_summary_is_an_entity_of_its_own_or_a_message() {
+    let context = Some(ContextSize { used: 60, window: 1000 });
+    let ends = [
+        CompactionEnd::Completed { kept: Some(id()), context },
+        CompactionEnd::Failed { reason: "no network".to_owned() },
+        CompactionEnd::Cancelled,
+    ];
+    let told = |offers: Offers, how| {
+        let mut lines = Vec::new();
+        for end in ends.clone() {
+            let mut narrator = Narrator::new(offers, false);
+            lines.extend(compaction(end).into_iter().flat_map(|event| told(&mut narrator, event, how)));
+        }
+        lines.join("\n")
+    };
+    let takes_them = Offers::default().with(Offer::Compactions);
+    expect![[r#"
+        {"sessionUpdate":"compaction_update","compactionId":"msg-1","status":"in_progress"}
+        {"sessionUpdate":"compaction_summary_chunk","compactionId":"msg-1","content":{"type":"text","text":"They want it."}}
+        {"sessionUpdate":"compaction_update","compactionId":"msg-1","status":"completed"}
+        {"sessionUpdate":"usage_update","used":60,"size":1000,"cost":{"amount":0.5,"currency":"USD"}}
+        {"sessionUpdate":"compaction_update","compactionId":"msg-1","status":"in_progress"}
+        {"sessionUpdate":"compaction_summary_chunk","compactionId":"msg-1","content":{"type":"text","text":"They want it."}}
+        {"sessionUpdate":"compaction_update","compactionId":"msg-1","status":"failed","error":"no network"}
+        {"sessionUpdate":"compaction_update","compactionId":"msg-1","status":"in_progress"}
+        {"sessionUpdate":"compaction_summary_chunk","compactionId":"msg-1","content":{"type":"text","text":"They want it."}}
+        {"sessionUpdate":"compaction_update","compactionId":"msg-1","status":"cancelled"}"#]].assert_eq(&told(takes_them, Told::Live));
+    assert_eq!(told(takes_them, Told::Again), told(takes_them, Told::Live));
+    expect![[r#"
+        {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"They want it."},"messageId":"msg-1"}
+        {"sessionUpdate":"usage_update","used":60,"size":1000,"cost":{"amount":0.5,"currency":"USD"}}
+        {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"They want it."},"messageId":"msg-1"}
+        {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"They want it."},"messageId":"msg-1"}"#]]
+    .assert_eq(&told(Offers::default(), Told::Live));
+}
+
 #[test]
 fn a_list_of_commands_is_cut_where_a_line_ends() {
     let commands =
@@ -234,8 +283,10 @@ proptest! {
             },
             done(content),
             SessionEvent::Plan { entries },
-            SessionEvent::Title { title: a.clone() },
+            SessionEvent::Title { title: a.clone(), provisional: false },
             SessionEvent::Notice(Notice::new(Severity::Error, b.clone()).described(a.clone())),
+            SessionEvent::CompactionText { id: id(), text: a.clone() },
+            SessionEvent::CompactionEnded { id: id(), end: CompactionEnd::Failed { reason: a.clone() } },
         ] {
             for line in lines(event, Told::Again) {
                 prop_assert!(line.len() <= 47 * 1024, "{} bytes: {}", line.len(), line.get(..200).unwrap_or_default());
