@@ -18,6 +18,7 @@ mod commands;
 mod compaction;
 mod conformance;
 mod crash;
+mod doctor;
 mod documentation;
 mod exit;
 mod faults;

@@ -166,3 +166,72 @@ async fn a_fork_needs_no_open_source_and_no_source_at_all_later() {
     assert_eq!(editor.load_session(&fork).await.said("user_message_chunk"), "One");
     editor.close().await;
 }
+
+/// The id that `/fork` names.
+fn forked(said: &str) -> String {
+    let id = said.split('`').nth(1).unwrap_or_default();
+    assert!(said.starts_with("Session `") && id.len() == 32, "{said}");
+    id.to_owned()
+}
+
+#[tokio::test]
+async fn a_person_forks_a_session_and_goes_on_in_both() {
+    let runtime = work();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let nothing = editor.prompt(&session, "/fork").await.text();
+    assert!(nothing.starts_with("error: ") && nothing.contains("nothing was said"), "{nothing}");
+    editor.prompt(&session, "One").await;
+    editor.prompt(&session, "Two").await;
+    editor.set_mode(&session, "plan").await;
+    editor.prompt(&session, "/plugins off aar:tasks").await;
+    let said = editor.prompt(&session, "/fork").await.text();
+    let fork = forked(&said);
+    assert!(said.contains(&format!("`acp-runtime session show {fork}`")), "{said}");
+    editor.prompt(&session, "Three").await;
+
+    // It is in the list, is nobody's yet, and is held to what the session is held to.
+    let other = runtime.editor().await;
+    let list = other.call("session/list", json!({ "cwd": runtime.project() })).await;
+    assert!(list["sessions"].as_array().unwrap().iter().any(|listed| listed["sessionId"] == fork.as_str()), "{list}");
+    let params = json!({ "sessionId": fork, "cwd": runtime.project(), "mcpServers": [] });
+    let answer = other.call("session/load", params).await;
+    assert_eq!(answer["modes"]["currentModeId"], "plan");
+    let status = other.prompt(&fork, "/status").await.text();
+    assert!(status.contains("- plugins: 2 of 3 on"), "{status}");
+    other.prompt(&fork, "Four").await;
+    other.close().await;
+    let shown = runtime.run(&["session", "show", &fork]);
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    let said = |turn: &Turn| turn.said("user_message_chunk");
+    assert_eq!(said(&editor.load_session(&fork).await), "/forkOneTwo/plugins off aar:tasks/statusFour");
+    assert_eq!(said(&editor.load_session(&session).await), "/forkOneTwo/plugins off aar:tasks/forkThree");
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a_person_forks_at_a_message() {
+    let editor = work().editor().await;
+    let session = editor.new_session().await;
+    editor.prompt(&session, "One\nand more").await;
+    editor.prompt(&session, "Two").await;
+    for (typed, said, answered) in [
+        ("/fork msg-1", "One\nand more", ""),
+        ("/fork msg-2", "One\nand more", "Looking. "),
+        ("/fork before msg-4", "One\nand more", "Looking. It says hi."),
+        ("/fork msg-4", "One\nand moreTwo", "Looking. It says hi."),
+    ] {
+        let fork = forked(&editor.prompt(&session, typed).await.text());
+        let replay = editor.load_session(&fork).await;
+        assert_eq!((replay.said("user_message_chunk").as_str(), replay.text().as_str()), (said, answered), "{typed}");
+        assert_eq!(editor.prompt(&fork, "Go on").await.stop, "end_turn", "{typed}");
+    }
+    let list = "- `msg-1` – One\n- `msg-4` – Two\n";
+    assert!(editor.prompt(&session, "/fork list").await.text().ends_with(list));
+    let unknown = editor.prompt(&session, "/fork msg-99").await.text();
+    assert!(unknown.contains("there is no message `msg-99`") && unknown.ends_with(list), "{unknown}");
+    for typed in ["/fork before", "/fork msg-1 msg-2", "/fork before msg-1"] {
+        assert!(editor.prompt(&session, typed).await.text().starts_with("error: "), "{typed}");
+    }
+    editor.close().await;
+}

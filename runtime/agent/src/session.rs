@@ -39,7 +39,7 @@ use crate::workspace::Workspace;
 
 pub use commands::command_catalog;
 pub use directory::Sessions;
-pub use fork::{Fork, ForkPoint, ForkSide, forked};
+pub use fork::{Fork, ForkPoint, ForkSide, branch};
 pub use ordered::{OrderedApprover, OrderedElicitor, OrderedTerminal};
 pub use outbox::{Audience, Haste, Outbox};
 pub use prompt::{Prompt, PromptError, Withdrawal};

@@ -6,7 +6,10 @@
 
 mod accounts;
 mod book;
+pub mod checks;
 mod commands;
+mod doctor;
+mod fork;
 mod keys;
 mod permissions;
 mod shelf;
@@ -14,7 +17,7 @@ mod storage;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use acp_runtime_agent::capability::RootId;
@@ -26,7 +29,7 @@ use acp_runtime_agent::options::{Bounds, Choices, Options, PluginChoice};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
 use acp_runtime_agent::session::{
     Fork, OpenError, OrderedApprover, OrderedElicitor, OrderedTerminal, Outbox, SessionFactory, SessionHandle,
-    SessionParts, SessionRequest, command_catalog, forked,
+    SessionParts, SessionRequest, branch, command_catalog,
 };
 use acp_runtime_agent::store::{Claim, KeptSession, SessionRecord, SessionSetup, SessionStore, StoreError};
 use acp_runtime_agent::tool::ToolCatalog;
@@ -51,6 +54,8 @@ use crate::workspace::{DiskWorkspace, OpenRoot, RootError, RootRegistry};
 use accounts::Accounts;
 use book::Book;
 use commands::Commands;
+use doctor::Doctor;
+use fork::ForkCommand;
 pub use keys::Keys;
 use permissions::Permissions;
 pub use shelf::{KnownPlugin, Origin, Problem, Shelf};
@@ -63,7 +68,10 @@ const LEAVING: Duration = Duration::from_millis(500);
 
 /// Everything of one process.
 pub struct Runtime {
+    /// For those that may outlive it.
+    own: Weak<Self>,
     settings: Settings,
+    paths: Paths,
     /// The program's file, for clients that start it once more.
     program: Option<PathBuf>,
     models: Arc<Models>,
@@ -131,17 +139,26 @@ impl Runtime {
         let commands = Commands::new(launcher.clone(), &settings.shell);
         let mcp = Mcp::new(launcher, settings.mcp.clone(), variable, keys.redaction().clone());
         let folders = RootRegistry::default();
-        Ok(Arc::new(Self { settings, program, models, keys, store, folders, audit, shelf, mcp, commands }))
+        let paths = paths.clone();
+        Ok(Arc::new_cyclic(|own| Self {
+            own: own.clone(),
+            settings,
+            paths,
+            program,
+            models,
+            keys,
+            store,
+            folders,
+            audit,
+            shelf,
+            mcp,
+            commands,
+        }))
     }
 
     /// The plugins of this process.
     pub fn shelf(&self) -> &Shelf {
         &self.shelf
-    }
-
-    /// Fails where sessions cannot be kept.
-    pub async fn check_store(&self) -> Result<(), StoreError> {
-        self.store.check_writable().await
     }
 
     /// Serves ACP on stdin and stdout until the client goes away or the process is asked to stop.
@@ -265,8 +282,18 @@ impl Runtime {
         furnish(offered, &mut tools, &mut panels, &mut commands);
         let servers = self.mcp.open(servers, &roots, Arc::new(outbox.clone()));
         add(commands.add(Arc::new(McpCommand::new(servers.clone(), gate.clone()))));
+        let doctor = Doctor::new(self.own.clone(), Path::new(&setup.cwd), options.clone(), servers.clone(), plugins);
+        add(commands.add(Arc::new(doctor)));
         tools.follow(servers);
         add(commands.add(Arc::new(Permissions::new(book, tools.clone()))));
+        add(commands.add(Arc::new(ForkCommand {
+            info: ForkCommand::info(),
+            session: id.clone(),
+            store: self.store.clone(),
+            options: options.clone(),
+            configured: configured.clone(),
+            outbox: outbox.clone(),
+        })));
         let untold = SessionEvent::bounds_changed(&kept.unwrap_or(configured), options.bounds());
         let (system_prompt, limits) = (setup.system_prompt, settings.limits.turn());
         let turns = TurnContext { options, tools, gate, roots, system_prompt, limits, outbox };
@@ -371,9 +398,7 @@ impl SessionFactory for Runtime {
     fn fork(&self, fork: Fork, mut request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>> {
         async move {
             let Fork { source, point, choices } = fork;
-            let (kept, events) = self.kept(&source).await?;
-            let no_message = |message| OpenError::NoMessage { session: source.clone(), message };
-            let events = forked(events, point).map_err(no_message)?;
+            let (kept, events) = branch(&self.store, &source, point).await?;
             keep_instructions(&mut request.setup, &kept.setup);
             let record = new_record(request.setup.clone());
             let opened = self.open(record.id.clone(), request, History::of(&events), choices)?;

@@ -98,6 +98,7 @@ impl Settings {
             None => Self::default(),
         };
         settings.anchor(path.parent().unwrap_or(Path::new("")));
+        path.clone_into(&mut settings.file);
         settings.mode_is_fixed = overrides.mode.is_some();
         settings.model = overrides.model.or(settings.model);
         settings.mode = overrides.mode.unwrap_or(settings.mode);
@@ -109,6 +110,11 @@ impl Settings {
         }
         file::check_certificates(std::env::var_os(CERTIFICATES).map(PathBuf::from).as_deref())?;
         Ok(settings)
+    }
+
+    /// The user's file, which may not be there.
+    pub fn file(&self) -> &Path {
+        &self.file
     }
 
     /// Makes the relative paths of the file relative to its folder, and `~/` the user's home.

@@ -15,6 +15,7 @@
 //! | `engine` | the one wasmtime engine, its clock and its cache of compiled code |
 //! | [`scope`] | what a session lends to its plugins, and the folders that guests see |
 //! | [`kv`] | a plugin's own storage: the port and the quotas |
+//! | [`record`] | what is remembered of a plugin's calls |
 //! | `state` | what one store holds |
 //! | `wasi` | WASI as guests have it |
 //! | `imports` | what guests can ask the host for, one file for each interface |
@@ -38,6 +39,7 @@ pub mod links;
 pub mod manifest;
 pub mod package;
 pub mod plugin_host;
+pub mod record;
 pub mod scope;
 mod state;
 mod wasi;

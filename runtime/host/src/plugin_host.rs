@@ -28,6 +28,7 @@ use crate::kv::{KvDesk, KvStore};
 use crate::limits::Limits;
 use crate::manifest::{Inventory, Manifest};
 use crate::package::{Digest, Package};
+use crate::record::{Calls, Record};
 use crate::scope::SessionScope;
 use crate::state::{Call, CallLog, Deadline, SessionCall};
 
@@ -52,6 +53,7 @@ pub struct Plugin {
     kv: Arc<KvDesk>,
     calls: Semaphore,
     specs: Specs,
+    record: Record,
     compiled: Mutex<Option<Compiling>>,
 }
 
@@ -107,6 +109,7 @@ impl PluginHost {
             calls: Semaphore::new(limits.traffic.calls),
             package: Arc::new(package),
             limits,
+            record: Record::default(),
             compiled: Mutex::new(None),
         })
     }
@@ -147,7 +150,7 @@ impl PluginHost {
         let compiled = compiled.await.map_err(|_| uncompiled())??;
         let limits = Arc::new(self.limits.clone());
         let kv = Arc::new(KvDesk::new(self.kv.clone(), limits.clone()));
-        let call = new_call(id, &limits, &kv, None, CancellationToken::new());
+        let call = new_call(id, &limits, &kv, &Record::default(), None, CancellationToken::new());
         compiled.run(call, &[], |guest, exports| guest.inventory(exports).boxed()).await
     }
 }
@@ -167,6 +170,11 @@ impl Plugin {
     /// What it says of itself.
     pub fn manifest(&self) -> &Manifest {
         self.package.manifest()
+    }
+
+    /// What is remembered of its calls in this process, whatever session they were of.
+    pub fn calls(&self) -> Calls {
+        self.record.get()
     }
 
     /// The compiled component. Who comes while it is compiled waits; a caller that goes away stops nothing.
@@ -211,6 +219,7 @@ fn new_call(
     plugin: &PluginId,
     limits: &Arc<Limits>,
     kv: &Arc<KvDesk>,
+    record: &Record,
     session: Option<SessionCall>,
     cancel: CancellationToken,
 ) -> Call {
@@ -222,6 +231,6 @@ fn new_call(
         deadline: Deadline::after(limits.time.wall),
         ticks: u64::try_from(limits.time.cpu.as_millis() / TICK.as_millis()).unwrap_or(u64::MAX),
         cancel,
-        log: CallLog::new(plugin.clone(), limits.clone()),
+        log: CallLog::new(plugin.clone(), limits.clone(), record.clone()),
     }
 }

@@ -1,13 +1,15 @@
 //! Where a session begins that goes on from another one.
 //!
-//! Pure: events in, events out. The new session has the same messages and calls under the same ids, and goes on counting
-//! from there. Tested by a table below.
+//! Events in, events out. The new session has the same messages and calls under the same ids, and goes on counting from
+//! there. Tested by a table below.
 
 use std::collections::HashSet;
 
+use super::OpenError;
 use crate::context::History;
 use crate::event::{SessionEvent, TurnEnd};
 use crate::options::Choices;
+use crate::store::{KeptSession, SessionStore};
 use crate::transcript::{MessageId, SessionId, StopReason, ToolCallId};
 
 /// How a new session goes on from another one.
@@ -40,9 +42,21 @@ pub enum ForkSide {
     After,
 }
 
+/// What is kept of `source`, with the events that a fork of it at `point` begins with.
+pub async fn branch(
+    store: &dyn SessionStore,
+    source: &SessionId,
+    point: Option<ForkPoint>,
+) -> Result<KeptSession, OpenError> {
+    let kept = store.load(source).await?;
+    let (record, events) = kept.ok_or_else(|| OpenError::Unknown(source.clone()))?;
+    let no_message = |message| OpenError::NoMessage { session: source.clone(), message };
+    Ok((record, forked(events, point).map_err(no_message)?))
+}
+
 /// The events that a fork of `events` begins with: all of them, or those up to `point`. What was not done there is
 /// closed, so that the conversation can go on. Fails with the message of `point` where there is none of that id.
-pub fn forked(mut events: Vec<SessionEvent>, point: Option<ForkPoint>) -> Result<Vec<SessionEvent>, MessageId> {
+fn forked(mut events: Vec<SessionEvent>, point: Option<ForkPoint>) -> Result<Vec<SessionEvent>, MessageId> {
     const WHY: &str = "interrupted: the session was forked before this was done";
     if let Some(ForkPoint { message: wanted, side }) = point {
         let end = match side {

@@ -9,6 +9,7 @@ use acp_runtime_agent::turn::TurnError;
 
 use super::transcript::plain;
 use crate::compose::SetupError;
+use crate::compose::checks::store_hint;
 use crate::models::ModelsError;
 use crate::settings::SettingsError;
 
@@ -93,16 +94,6 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let hint = store_hint(&error);
         Self::new(error.to_string()).hint(hint)
-    }
-}
-
-pub(super) fn store_hint(error: &StoreError) -> &'static str {
-    match error {
-        StoreError::Unwritable { .. } => "make room and check permissions, or set `ACP_RUNTIME_HOME` to another folder",
-        StoreError::Newer { .. } => "use the newer acp-runtime, or set `ACP_RUNTIME_HOME` to another folder",
-        StoreError::Damaged { .. } => "move the file away to start with a new one; keep it for a repair",
-        StoreError::InUse { .. } => "close it there, or end that process, and try again",
-        StoreError::BadCursor(_) => "list from the start",
     }
 }
 

@@ -9,7 +9,6 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use self::file::LogFile;
-pub(super) use self::file::is_log;
 use super::failure::Failure;
 use crate::redaction::Redaction;
 use crate::settings::{LogSettings, variable};

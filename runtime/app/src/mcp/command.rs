@@ -51,16 +51,15 @@ impl McpCommand {
     }
 
     fn list(&self) -> String {
-        let states = self.servers.states();
-        if states.is_empty() {
+        let lines = self.servers.lines();
+        if lines.is_empty() {
             return "There are no MCP servers. Name some in the configuration (`[mcp.NAME]`), or type \
                     `/mcp add NAME COMMAND ARGS…`."
                 .to_owned();
         }
         let mut text = String::new();
-        for state in &states {
-            let server = self.servers.get(&state.name);
-            let _ = writeln!(text, "- {}", line(state, server.as_deref()));
+        for line in lines {
+            let _ = writeln!(text, "- {line}");
         }
         text
     }
@@ -106,6 +105,13 @@ impl McpCommand {
         let states = self.servers.states();
         let state = states.iter().find(|state| state.name == name);
         state.map_or_else(|| format!("`{name}` is gone."), |state| line(state, self.servers.get(name).as_deref()))
+    }
+}
+
+impl SessionServers {
+    /// How each of them is, in a line of Markdown.
+    pub fn lines(&self) -> Vec<String> {
+        self.states().iter().map(|state| line(state, self.get(&state.name).as_deref())).collect()
     }
 }
 

@@ -56,6 +56,9 @@ pub struct Settings {
     /// Whether the command line or the environment has set the mode, so that no project changes it.
     #[serde(skip)]
     pub(super) mode_is_fixed: bool,
+    /// The user's file, whether it is there or not.
+    #[serde(skip)]
+    pub(super) file: PathBuf,
 }
 
 /// `[session]`

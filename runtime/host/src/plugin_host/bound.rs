@@ -93,8 +93,22 @@ impl BoundPlugin {
         session.problems.extend(problems.into_iter().map(|what| Problem { plugin: plugin.clone(), what }));
     }
 
-    /// Waits for its settings, its turn and the compiled component, asks the gate for the folders, and does the work.
+    /// Does the work, and remembers how that went.
     async fn run<T>(
+        &self,
+        tool_call: Option<ToolCallId>,
+        folders: Folders,
+        cancel: &CancellationToken,
+        work: impl Work<T>,
+    ) -> Result<T, CallError> {
+        let outcome = self.work(tool_call, folders, cancel, work).await;
+        let failure = outcome.as_ref().err().filter(|error| !matches!(error, CallError::Cancelled));
+        self.plugin.record.ended(failure.map(ToString::to_string));
+        outcome
+    }
+
+    /// Waits for its settings, its turn and the compiled component, asks the gate for the folders, and does the work.
+    async fn work<T>(
         &self,
         tool_call: Option<ToolCallId>,
         folders: Folders,
@@ -103,10 +117,14 @@ impl BoundPlugin {
     ) -> Result<T, CallError> {
         let begun = cancel.run_until_cancelled(self.begin(tool_call, folders, cancel)).await;
         let (_turn, compiled, call, mounts) = begun.ok_or(CallError::Cancelled)??;
-        match &self.seat {
+        // It stands still while a person is asked.
+        let (clock, begin) = (call.deadline.clone(), call.deadline.left());
+        let outcome = match &self.seat {
             Some(seat) => compiled.run_warm(call, &mounts, seat, work).await,
             None => compiled.run(call, &mounts, work).await,
-        }
+        };
+        self.plugin.record.ran(begin.saturating_sub(clock.left()));
+        outcome
     }
 
     async fn begin(
@@ -128,7 +146,7 @@ impl BoundPlugin {
             settings,
             notices: Notices::new(plugin.limits.time.notice),
         };
-        let call = new_call(plugin.id(), &plugin.limits, &plugin.kv, Some(session), cancel.clone());
+        let call = new_call(plugin.id(), &plugin.limits, &plugin.kv, &plugin.record, Some(session), cancel.clone());
         let mounts = self.mounts(&call, folders).await.map_err(CallError::Refused)?;
         Ok((turn, compiled, call, mounts))
     }

@@ -8,11 +8,13 @@ use acp_runtime_agent::capability::PluginId;
 use acp_runtime_agent::plain;
 use bytes::Bytes;
 use tokio::io::AsyncWrite;
+use tracing::Level;
 use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
 use crate::limits::Limits;
+use crate::record::Record;
 
 /// How much a guest may write to a stream at once, in bytes.
 const WRITE: usize = 64 << 10;
@@ -22,13 +24,14 @@ const WRITE: usize = 64 << 10;
 pub(crate) struct CallLog {
     plugin: PluginId,
     limits: Arc<Limits>,
+    record: Record,
     written: Arc<Mutex<u32>>,
 }
 
 impl CallLog {
-    /// An empty log.
-    pub(crate) fn new(plugin: PluginId, limits: Arc<Limits>) -> Self {
-        Self { plugin, limits, written: Arc::default() }
+    /// An empty log, of which `record` keeps the last lines.
+    pub(crate) fn new(plugin: PluginId, limits: Arc<Limits>, record: Record) -> Self {
+        Self { plugin, limits, record, written: Arc::default() }
     }
 
     /// Begins anew, for the next call in the same store.
@@ -52,12 +55,22 @@ impl CallLog {
             return;
         }
         let text = plain::line(plain::cut(text, traffic.log_line), traffic.log_line);
+        let level = match level {
+            "error" => Level::ERROR,
+            "warn" => Level::WARN,
+            "debug" => Level::DEBUG,
+            "trace" => Level::TRACE,
+            _ => Level::INFO,
+        };
+        if level <= Level::INFO {
+            self.record.logged(&format!("{} {source}: {text}", level.as_str().to_lowercase()));
+        }
         match level {
-            "error" => tracing::error!(target: "plugin", plugin, source, "{text}"),
-            "warn" => tracing::warn!(target: "plugin", plugin, source, "{text}"),
-            "debug" => tracing::debug!(target: "plugin", plugin, source, "{text}"),
-            "trace" => tracing::trace!(target: "plugin", plugin, source, "{text}"),
-            _ => tracing::info!(target: "plugin", plugin, source, "{text}"),
+            Level::ERROR => tracing::error!(target: "plugin", plugin, source, "{text}"),
+            Level::WARN => tracing::warn!(target: "plugin", plugin, source, "{text}"),
+            Level::INFO => tracing::info!(target: "plugin", plugin, source, "{text}"),
+            Level::DEBUG => tracing::debug!(target: "plugin", plugin, source, "{text}"),
+            Level::TRACE => tracing::trace!(target: "plugin", plugin, source, "{text}"),
         }
     }
 

@@ -20,7 +20,7 @@ use acp_runtime_agent::panel::{
 use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::session::{
     Fork, OnBusy, OpenError, OrderedApprover, Outbox, SessionFactory, SessionHandle, SessionParts, SessionRequest,
-    command_catalog, forked,
+    branch, command_catalog,
 };
 use acp_runtime_agent::store::{
     Claim, KeptOutput, KeptSession, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
@@ -559,10 +559,7 @@ impl SessionFactory for Factory {
     fn fork(&self, fork: Fork, request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>> {
         Box::pin(async move {
             let Fork { source, point, choices: _ } = fork;
-            let kept = self.journal.load(&source).await?;
-            let (_, events) = kept.ok_or_else(|| OpenError::Unknown(source.clone()))?;
-            let events =
-                forked(events, point).map_err(|message| OpenError::NoMessage { session: source.clone(), message })?;
+            let (_, events) = branch(&*self.journal, &source, point).await?;
             self.check(&request.setup)?;
             let record = self.next_record(&request.setup);
             let parts = self.open(record.id.clone(), request, History::of(&events))?;

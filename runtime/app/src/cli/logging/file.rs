@@ -6,6 +6,8 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::compose::checks::is_log;
+
 /// Bytes of a log file. When it is full it becomes the old one, `NAME.1`, in the place of that.
 const MOST: u64 = 16 << 20;
 
@@ -71,21 +73,6 @@ fn open(path: &Path) -> io::Result<(File, u64)> {
     let file = options.open(path)?;
     let metadata = file.metadata()?;
     Ok((file, if metadata.is_file() { metadata.len() } else { 0 }))
-}
-
-/// Whether a log can be written to what is there: a file, or a device.
-pub(in crate::cli) fn is_log(there: &Metadata) -> bool {
-    !there.is_dir() && !is_pipe(there)
-}
-
-#[cfg(unix)]
-fn is_pipe(metadata: &Metadata) -> bool {
-    std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
-}
-
-#[cfg(not(unix))]
-fn is_pipe(_metadata: &Metadata) -> bool {
-    false
 }
 
 #[cfg(unix)]

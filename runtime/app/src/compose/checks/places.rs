@@ -1,5 +1,6 @@
 //! Whether the folders and files that are written can be. Nothing is made, and nothing is opened that could wait.
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use super::Check;
@@ -59,7 +60,22 @@ fn appendable(path: &Path, is_right: fn(&Path) -> bool) -> Result<(), String> {
 
 /// Whether a log can be written to what is there: a file, or a device such as `/dev/null`.
 fn may_be_log(path: &Path) -> bool {
-    path.metadata().is_ok_and(|there| crate::cli::logging::is_log(&there))
+    path.metadata().is_ok_and(|there| is_log(&there))
+}
+
+/// Whether a log can be written to what is there: a file, or a device.
+pub fn is_log(there: &Metadata) -> bool {
+    !there.is_dir() && !is_pipe(there)
+}
+
+#[cfg(unix)]
+fn is_pipe(metadata: &Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_metadata: &Metadata) -> bool {
+    false
 }
 
 /// Whether a folder, or the one in which it would be made, can be written.

@@ -1,0 +1,281 @@
+//! Whether everything is in order, and what to do where it is not: what `acp-runtime doctor` and `/doctor` say.
+//!
+//! Nothing of a secret is in what is said. Tested by tables, and over the real binary.
+
+mod places;
+
+use std::path::PathBuf;
+
+use acp_runtime_agent::store::{ListQuery, SessionStore as _, StoreError};
+use serde::Serialize;
+
+use super::{Keys, Problem, Runtime, SetupError, Shelf};
+use crate::models::{FetchedKey, Models, NONE};
+use crate::process::cannot_contain;
+use crate::secrets::{Place, SecretStore};
+use crate::settings::{Containment, Paths, ProjectSettings, Settings, SettingsError};
+use crate::store::SqliteStore;
+
+pub use places::is_log;
+
+/// The outcome of one check.
+#[derive(Debug, Serialize)]
+pub struct Check {
+    /// What it is about, in one word.
+    pub check: &'static str,
+    /// How it is.
+    pub outcome: Outcome,
+    /// A sentence.
+    pub detail: String,
+    /// What to do, unless all is well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// How something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// In order.
+    Ok,
+    /// Something is missing or weaker than wanted.
+    Warn,
+    /// It does not work.
+    Fail,
+}
+
+impl Outcome {
+    /// One word for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+impl Check {
+    fn ok(check: &'static str, detail: impl Into<String>) -> Self {
+        Self { check, outcome: Outcome::Ok, detail: detail.into(), hint: None }
+    }
+
+    /// Something is missing or weaker than wanted.
+    pub fn warn(check: &'static str, detail: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { check, outcome: Outcome::Warn, detail: detail.into(), hint: Some(hint.into()) }
+    }
+
+    fn fail(check: &'static str, detail: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Fail, ..Self::warn(check, detail, hint) }
+    }
+
+    /// The user's settings, or those of a project, cannot be used.
+    pub fn broken(error: &SettingsError) -> Self {
+        Self::fail("config", error.to_string(), error.hint())
+    }
+}
+
+/// The file that `settings` are from, and `here`: how they hold in a project.
+pub fn configuration(settings: &Settings, here: Result<ProjectSettings, SettingsError>) -> Vec<Check> {
+    let file = settings.file();
+    let there = if file.exists() { "" } else { ", not there: the defaults hold" };
+    let mut checks = vec![Check::ok("config", format!("`{}`{there}", file.display()))];
+    match here {
+        Ok(here) => {
+            let hint = "remove it from the project's file";
+            checks.extend(here.ignored.into_iter().map(|problem| Check::warn("project", problem, hint)));
+        }
+        Err(error) => checks.push(Check::broken(&error)),
+    }
+    checks
+}
+
+/// All but the configuration. `runtime` is what these settings make, or why they make none; `id` is the model that is
+/// asked, else the one that sessions begin with.
+pub async fn all(
+    paths: &Paths,
+    settings: &Settings,
+    keys: &Keys,
+    runtime: Result<&Runtime, &SetupError>,
+    id: Option<&str>,
+) -> Vec<Check> {
+    let (paths, settings, kept) = (paths.clone(), settings.clone(), keys.secrets().clone());
+    let sessions = paths.sessions();
+    // The keyring may hold the thread.
+    let machine = tokio::task::spawn_blocking(move || {
+        let before = places::folders(&paths).into_iter().chain(places::files(&settings, &paths)).collect();
+        let mut after = vec![secrets(&kept), shell(settings.shell.containment, cannot_contain())];
+        after.extend(system());
+        (before, after)
+    });
+    let (mut checks, after): (Vec<Check>, Vec<Check>) = machine.await.unwrap_or_default();
+    checks.push(match runtime {
+        Ok(runtime) => model(&runtime.models, id.unwrap_or(runtime.models.default_id())).await,
+        Err(error) => Check::fail("model", error.to_string(), MODEL),
+    });
+    checks.extend(after);
+    if let Ok(runtime) = runtime {
+        checks.push(store(&runtime.store, sessions).await);
+        checks.extend(plugins(&runtime.shelf));
+    }
+    checks
+}
+
+/// What the settings name: files that are written, and plugins. Reads and makes no more than it must.
+pub fn named(settings: &Settings, paths: &Paths, runtime: &Runtime) -> Vec<Check> {
+    places::files(settings, paths).into_iter().chain(plugins(&runtime.shelf)).collect()
+}
+
+const MODEL: &str = "see `model` and `[providers]` in the file of `acp-runtime config path`";
+
+/// Whether the model can be had, and its key be fetched.
+async fn model(models: &Models, id: &str) -> Check {
+    if let Err(error) = models.open(id) {
+        return Check::fail("model", error.to_string(), MODEL);
+    }
+    match models.fetch_key(id).await {
+        Err(error) => Check::fail("model", error.message, MODEL),
+        Ok(Some(FetchedKey { from, is_kept_out: true })) => {
+            Check::ok("model", format!("`{id}`, with the key from {from}"))
+        }
+        Ok(Some(FetchedKey { from, is_kept_out: false })) => Check::warn(
+            "model",
+            format!("`{id}`, with the key from {from}, which is so short that it is not masked where others repeat it"),
+            "use a key of 8 characters or more, or none where none is needed",
+        ),
+        Ok(None) if id == NONE => {
+            let hint = "configure one: `acp-runtime run Hello` shows how";
+            Check::warn("model", "none is configured: only commands are answered", hint)
+        }
+        Ok(None) => Check::ok("model", format!("`{id}`, without a key")),
+    }
+}
+
+fn secrets(secrets: &SecretStore) -> Check {
+    match secrets.list() {
+        Ok(kept) => {
+            let in_keyring = kept.iter().filter(|(_, place)| *place == Place::Keyring).count();
+            let path = secrets.path().display();
+            Check::ok("secrets", format!("{} in `{path}`, {in_keyring} in the keyring", kept.len() - in_keyring))
+        }
+        Err(error) => Check::fail("secrets", error.to_string(), error.hint()),
+    }
+}
+
+/// Whether commands that run on this machine are contained.
+fn shell(containment: Containment, cannot: Option<String>) -> Check {
+    let anywhere = "commands may write anywhere that you may";
+    match (containment, cannot) {
+        (Containment::None, _) => {
+            Check::warn("shell", anywhere, "set `shell.containment = \"landlock\"` in the configuration")
+        }
+        (Containment::Landlock, Some(why)) => Check::warn(
+            "shell",
+            format!("{anywhere}: {why}"),
+            "use Linux 5.13 or later with Landlock, or forbid `run` in `permission.deny`",
+        ),
+        (Containment::Landlock, None) => Check::ok("shell", "commands write only in their session's folders"),
+    }
+}
+
+/// Whether sessions can be kept, and read.
+async fn store(store: &SqliteStore, path: PathBuf) -> Check {
+    let readable = store.list(ListQuery { cwd: None, cursor: None, limit: 1 }).await;
+    match readable.map(|_| ()).and(store.check_writable().await) {
+        Ok(()) => Check::ok("sessions", format!("`{}`", path.display())),
+        Err(error) => Check::fail("sessions", error.to_string(), store_hint(&error)),
+    }
+}
+
+/// What to do where the store does not work.
+pub fn store_hint(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Unwritable { .. } => "make room and check permissions, or set `ACP_RUNTIME_HOME` to another folder",
+        StoreError::Newer { .. } => "use the newer acp-runtime, or set `ACP_RUNTIME_HOME` to another folder",
+        StoreError::Damaged { .. } => "move the file away to start with a new one; keep it for a repair",
+        StoreError::InUse { .. } => "close it there, or end that process, and try again",
+        StoreError::BadCursor(_) => "list from the start",
+    }
+}
+
+fn plugins(shelf: &Shelf) -> Vec<Check> {
+    let found = Check::ok("plugins", format!("{} can be used", shelf.plugins().len()));
+    let check = |problem: &Problem| {
+        let message = problem.message.as_str();
+        if problem.is_second {
+            return Check::warn("plugins", message, "remove one of them: see `acp-runtime plugin list`");
+        }
+        Check::fail("plugins", message, "replace it or remove it: see `plugins.paths` and `acp-runtime plugin list`")
+    };
+    std::iter::once(found).chain(shelf.problems().iter().map(check)).collect()
+}
+
+/// What the system must have: plugins' folders are opened through `/proc/self/fd`, and every session holds some open.
+#[cfg(target_os = "linux")]
+fn system() -> Vec<Check> {
+    let folders = match rustix::fs::access("/proc/self/fd", rustix::fs::Access::READ_OK) {
+        Ok(()) => Check::ok("system", "`/proc` is mounted"),
+        Err(error) => {
+            Check::fail("system", format!("`/proc/self/fd`: {error}"), "mount `/proc`: plugins need it for files")
+        }
+    };
+    vec![folders, open_files()]
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn system() -> Vec<Check> {
+    vec![open_files()]
+}
+
+#[cfg(not(unix))]
+fn system() -> Vec<Check> {
+    Vec::new()
+}
+
+#[cfg(unix)]
+fn open_files() -> Check {
+    const FEW: u64 = 1024;
+    match rustix::process::getrlimit(rustix::process::Resource::Nofile).current {
+        Some(most) if most < FEW => {
+            Check::warn("system", format!("at most {most} files may be open"), "raise it with `ulimit -Hn`")
+        }
+        Some(most) => Check::ok("system", format!("up to {most} files may be open")),
+        None => Check::ok("system", "any number of files may be open"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::redaction::Redaction;
+
+    #[tokio::test]
+    async fn a_model_without_a_key_fails_and_none_warns() {
+        let keyless = "[providers.x]\nwire = 'anthropic'\nmodel = 'm'\napi_key_env = 'ACP_RUNTIME_TEST_ABSENT'";
+        for (toml, outcome) in [
+            ("", Outcome::Warn),
+            (keyless, Outcome::Fail),
+            ("model = 'absent/m'", Outcome::Fail),
+            ("[providers.x]\nwire = 'ollama'\nmodel = 'm'", Outcome::Ok),
+            ("[providers.x]\nwire = 'anthropic'\nmodel = 'm'\napi_key = 'key-of-x'", Outcome::Ok),
+            ("[providers.x]\nwire = 'anthropic'\nmodel = 'm'\napi_key = 'k'", Outcome::Warn),
+        ] {
+            let settings = toml::from_str::<Settings>(toml).unwrap();
+            let paths = Paths::under(Path::new("/no/such/home")).unwrap();
+            let models = Keys::new(&settings, &paths, Redaction::default()).models(&settings).unwrap();
+            let check = model(&models, models.default_id()).await;
+            assert_eq!(check.outcome, outcome, "{toml}: {check:?}");
+            assert_eq!(check.hint.is_some(), outcome != Outcome::Ok, "{toml}");
+        }
+    }
+
+    #[test]
+    fn commands_that_nothing_contains_are_warned_of() {
+        let outcome = |containment, cannot: Option<&str>| shell(containment, cannot.map(str::to_owned)).outcome;
+        assert_eq!(outcome(Containment::Landlock, None), Outcome::Ok);
+        assert_eq!(outcome(Containment::Landlock, Some("old")), Outcome::Warn);
+        assert_eq!(outcome(Containment::None, None), Outcome::Warn);
+    }
+}
