@@ -206,7 +206,7 @@ mod tests {
         }
         let documentation = include_str!("../../../../docs/configuration.md");
         let help = include_str!("../cli/arguments.rs").split("Rooms of the log:").nth(1).unwrap();
-        let listed: Vec<&str> = help.split('"').next().unwrap().split_whitespace().collect();
+        let listed: Vec<&str> = help.split("\n\n").next().unwrap().split_whitespace().collect();
         assert_eq!(listed, ROOMS.map(|(room, _)| room), "in the help");
         for (room, _) in ROOMS {
             assert!(documentation.contains(&format!("| `{room}` |")), "`{room}` is not in the documentation");
