@@ -186,7 +186,8 @@ pub struct AuditEntry<'a> {
     pub effect: &'a Effect,
     /// Whether it may happen.
     pub allowed: bool,
-    /// Who decided: `policy`, `remembered`, `person`, `timeout`, `no-channel`, `changed`, or the rule that refused.
+    /// Who decided: `policy`, `remembered`, `person`, `cancelled`, `timeout`, `no-channel`, `changed`, or the rule that
+    /// refused.
     pub by: &'a str,
 }
 

@@ -3,7 +3,7 @@
 //! A provider is not trusted, and `genai` takes whatever comes: it gathers an event however long it grows, and looks at
 //! all of it again with each piece. Its frame sink shows every whole event; what comes between two of them can only be
 //! seen from how often and for how long it works on it. That is meant for a thread with nothing else on it, where each
-//! piece of a body is a poll of its own: see `http`. Knows nothing of what is in an event.
+//! piece of a body is a poll of its own: see `client`. Knows nothing of what is in an event.
 
 use std::pin::Pin;
 use std::sync::Arc;
