@@ -78,6 +78,10 @@ async fn files_that_were_not_given_are_out_of_reach() {
         ("write", path("/workspace/notes/out/secret"), "refused: "),
         ("truncate", path("/workspace/notes/link"), "refused: "),
         ("write", path(&outside), "refused: "),
+        // also not by another name that the file has;
+        ("write", path("/workspace/notes/hard"), "refused: "),
+        ("append", path("/workspace/notes/hard"), "refused: "),
+        ("truncate", path("/workspace/notes/hard"), "refused: "),
         // nothing is moved over the border,
         ("rename", to("/workspace/inside.txt", "/workspace/notes/inside.txt"), "refused: "),
         ("rename", to("/workspace/notes/mine.txt", "/workspace/mine.txt"), "refused: "),

@@ -1,5 +1,5 @@
-//! Opening a file or a folder: never a pipe, which would hold a thread until somebody writes to it, never a device, and
-//! nothing that the kernel makes up.
+//! Opening a file or a folder: never a pipe, which would hold a thread until somebody writes to it, never a device,
+//! nothing that the kernel makes up, and to write no file that has another name elsewhere.
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsMaybeDirExt};
 use cap_std::fs::OpenOptions;
@@ -51,6 +51,8 @@ struct Wish {
     mode: OpenMode,
     /// Nothing but a folder will do.
     folder: bool,
+    /// The file is emptied, once it is clear that it may be written.
+    empties: bool,
 }
 
 enum Opened {
@@ -75,7 +77,7 @@ impl Wish {
         // The system wants one of both.
         let reads = rights.contains(DescriptorFlags::READ) || !rights.contains(DescriptorFlags::WRITE);
         let mut options = OpenOptions::new();
-        options.read(reads).write(writes).truncate(how.contains(OpenFlags::TRUNCATE));
+        options.read(reads).write(writes);
         match (makes, how.contains(OpenFlags::EXCLUSIVE)) {
             (true, true) => options.create_new(true),
             (true, false) => options.create(true),
@@ -87,7 +89,7 @@ impl Wish {
         let mut mode = OpenMode::empty();
         mode.set(OpenMode::READ, reads);
         mode.set(OpenMode::WRITE, writes);
-        Ok(Self { options, mode, folder })
+        Ok(Self { options, mode, folder, empties: how.contains(OpenFlags::TRUNCATE) })
     }
 
     fn open(&self, dir: &cap_std::fs::Dir, path: &str) -> FsResult<Opened> {
@@ -99,12 +101,26 @@ impl Wish {
             Ok(Opened::Folder(opened))
         } else if self.folder {
             Err(ErrorCode::NotDirectory.into())
-        } else if metadata.is_file() {
-            Ok(Opened::File(opened))
-        } else {
+        } else if !metadata.is_file() || (self.mode.contains(OpenMode::WRITE) && has_other_names(&metadata)) {
             Err(ErrorCode::NotPermitted.into())
+        } else {
+            if self.empties {
+                opened.set_len(0)?;
+            }
+            Ok(Opened::File(opened))
         }
     }
+}
+
+/// Whether the file has hard links: what is written to it is written wherever they are.
+#[cfg(unix)]
+fn has_other_names(metadata: &std::fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(metadata) > 1
+}
+
+#[cfg(not(unix))]
+fn has_other_names(_metadata: &std::fs::Metadata) -> bool {
+    false
 }
 
 /// A pipe is opened at once, and refused then. To files and folders this makes no difference.
