@@ -11,7 +11,7 @@ use acp_runtime_agent::capability::{Grant, PluginId};
 use acp_runtime_agent::near::near;
 use acp_runtime_host::build::{BuildError, embed};
 use acp_runtime_host::limits::COMPONENT;
-use acp_runtime_host::manifest::{MOST_BYTES, Manifest};
+use acp_runtime_host::manifest::{Capability, MOST_BYTES, Manifest};
 use acp_runtime_host::package::{Package, PackageError, read_whole};
 use serde_json::{Value, json};
 
@@ -131,9 +131,18 @@ fn describe(manifest: &Manifest, whence: &Whence<'_>, granted: Option<&[String]>
             Some(_) => "not granted",
             None => "asked for",
         };
-        writeln!(out, "{given} {right}: \"{}\"", asked.reason)?;
+        writeln!(out, "{given} {right}{}: \"{}\"", lent(asked), asked.reason)?;
     }
     Ok(())
+}
+
+/// What a right means beyond its name.
+fn lent(asked: &Capability) -> &'static str {
+    if asked.preopen {
+        " (the folder itself: in it, single files, deleting and moving are not asked about)"
+    } else {
+        ""
+    }
 }
 
 fn as_json(manifest: &Manifest) -> Value {

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::super::confirm::{can_ask, confirmed};
 use super::super::failure::Failure;
+use super::lent;
 use crate::compose::{KnownPlugin, Origin, Runtime};
 
 pub(super) async fn install(runtime: &Runtime, source: &Path, yes: bool, json: bool) -> Result<(), Failure> {
@@ -87,7 +88,7 @@ fn show_rights(out: &mut impl io::Write, manifest: &Manifest, before: Option<&Pr
             Some(Some(true)) => " (granted before)",
             Some(Some(false)) => " (not granted before)",
         };
-        writeln!(out, "  {}: \"{}\"{standing}", asked.grant, asked.reason)?;
+        writeln!(out, "  {}{}: \"{}\"{standing}", asked.grant, lent(asked), asked.reason)?;
     }
     for right in before.iter().flat_map(|before| before.no_longer_asked(manifest)) {
         writeln!(out, "  {right} (no longer asked for)")?;
