@@ -450,7 +450,9 @@ impl Why<'_> {
     fn hint(&self) -> &'static str {
         match self {
             Self::Rule(Rule::Mode(_)) => "the user can change the session's mode",
-            Self::Rule(Rule::DenyList(_)) => "the user can change the deny list in the configuration",
+            Self::Rule(Rule::DenyList(_)) => {
+                "the user can change the deny list: in the configuration, the project's or theirs, or in `--deny`"
+            }
             Self::Rule(Rule::Undeclared) => "the plugin's author must add it to the capabilities in plugin.toml",
             Self::Rule(Rule::NotGranted) => "the user can install the plugin anew and grant it",
             Self::Rule(Rule::NotForThisCode) => "use another way",

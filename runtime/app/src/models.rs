@@ -109,7 +109,8 @@ fn known(configured: &[String]) -> String {
 }
 
 impl Models {
-    /// Checks the providers and settles the default: the given id, else the first provider's model, else `none`.
+    /// Checks the providers and settles the default: the given id, else the model of the first provider by name, else
+    /// `none`.
     /// `keys` is asked for the keys that the settings do not have, and `redaction` learns all of them.
     pub fn new(
         default: Option<&str>,

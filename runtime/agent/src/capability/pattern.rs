@@ -14,7 +14,8 @@ use super::{Effect, HostPattern, PathError, PathGlob, RunPattern};
 /// | `read` `write` `delete` `move` | a path or glob of the workspace: `notes/**` |
 /// | `run` | a program and its arguments, `*` for one and a last `**` for the rest: `cargo test **` |
 /// | `fetch` | `scheme://host[:port][/path]`, the host exact or `*.suffix` |
-/// | `secret` `plugin` `server` | a glob over the name, or over `plugin tool` and `server tool` |
+/// | `secret` | a glob over the name |
+/// | `plugin` `server` | a glob over the name, for all its tools, or over `plugin tool` and `server tool` |
 /// | `kv` `session` `prompt` `all` | none |
 #[derive(Debug, Clone)]
 pub struct EffectPattern {
@@ -109,6 +110,8 @@ impl EffectPattern {
             (Form::Paths(glob), Effect::Move { from, to }) => moved(glob, from.as_str(), to.as_str()),
             (Form::Host(host), Effect::Fetch(request)) => host.matches(request),
             (Form::Program(pattern), Effect::Run(line)) => pattern.matches(line),
+            (Form::Name(glob), Effect::CallPlugin(plugin, _)) if glob.is_match(plugin.to_string()) => true,
+            (Form::Name(glob), Effect::CallServer { server, .. }) if glob.is_match(server.to_string()) => true,
             (Form::Name(glob), effect) => glob.is_match(effect.key()),
             (Form::Paths(_) | Form::Host(_) | Form::Program(_), _) => false,
         }
@@ -154,7 +157,9 @@ impl FromStr for EffectPattern {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capability::{CommandLine, NetRequest, PathScope, PluginId, RootId, ToolName, WorkspacePath};
+    use crate::capability::{
+        CommandLine, NetRequest, PathScope, PluginId, RootId, ServerName, ToolName, WorkspacePath,
+    };
 
     fn path(text: &str) -> WorkspacePath {
         WorkspacePath::new(RootId(0), text).unwrap()
@@ -177,6 +182,11 @@ mod tests {
         Effect::CallPlugin(PluginId::new("aar:notes").unwrap(), ToolName::new("notes__add").unwrap())
     }
 
+    fn server() -> Effect {
+        let (server, tool) = (ServerName::new("wiki").unwrap(), ToolName::new("search").unwrap());
+        Effect::CallServer { server, tool, read_only: false }
+    }
+
     #[test]
     fn a_pattern_covers_its_own_class_only() {
         for (pattern, effect, covered) in [
@@ -196,6 +206,14 @@ mod tests {
             ("fetch:https://*.good.com", fetch("evilgood.com"), false),
             ("plugin:aar:*", plugin(), true),
             ("plugin:other:*", plugin(), false),
+            ("plugin:aar:notes", plugin(), true),
+            ("plugin:aar:note", plugin(), false),
+            ("plugin:aar:notes notes__add", plugin(), true),
+            ("plugin:aar:notes notes__list", plugin(), false),
+            ("server:wiki", server(), true),
+            ("server:wiki search", server(), true),
+            ("server:wiki write", server(), false),
+            ("server:search", server(), false),
         ] {
             let parsed = EffectPattern::parse(pattern).unwrap();
             assert_eq!(parsed.covers(&effect), covered, "{pattern} {effect}");
