@@ -87,6 +87,26 @@ fn a_plugin_that_is_cut_off() {
     assert!(doctor.code == Some(1) && doctor.stdout.contains("fail  plugins"), "{doctor:?}");
 }
 
+#[test]
+fn settings_that_a_plugin_does_not_take() {
+    let runtime = Runtime::new().config("[plugins.settings.'aar:tasks']\ncolour = 'red'\n");
+    let error = "`aar:tasks` is left out: it has no settings, but the configuration has some for it: remove them";
+    refused(&runtime, 1, error, "see `[plugins.settings.\"aar:tasks\"]`");
+}
+
+#[test]
+fn plugins_that_are_not_there() {
+    let runtime = Runtime::new().config("plugins.disabled = ['aar:nope']\n[plugins.settings.'aar:no']\nx = 1\n");
+    let doctor = runtime.run(&["doctor"]);
+    let warnings = doctor.stdout.lines().filter_map(|line| line.strip_prefix("warn  plugins   "));
+    let told = [
+        "`plugins.disabled` names `aar:nope`, which is not there",
+        "`plugins.settings` names `aar:no`, which is not there",
+    ];
+    assert_eq!(warnings.collect::<Vec<_>>(), told);
+    assert_eq!(doctor.code, Some(0), "{doctor:?}");
+}
+
 /// Nobody reads the pipe: whoever opened it would wait for ever.
 #[cfg(unix)]
 #[test]

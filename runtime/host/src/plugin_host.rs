@@ -16,6 +16,7 @@ use acp_runtime_agent::command::Command;
 use acp_runtime_agent::panel::PanelSource;
 use acp_runtime_agent::tool::Tool;
 use futures::future::{BoxFuture, FutureExt, Shared};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -170,6 +171,11 @@ impl Plugin {
     /// What it says of itself.
     pub fn manifest(&self) -> &Manifest {
         self.package.manifest()
+    }
+
+    /// Whether it can be used with these settings in the configuration. The error says why not.
+    pub fn accepts(self: &Arc<Self>, settings: &Value) -> Result<(), String> {
+        settings::Settings::new(self, Some(settings)).map(drop)
     }
 
     /// What is remembered of its calls in this process, whatever session they were of.

@@ -6,10 +6,11 @@ mod places;
 
 use std::path::PathBuf;
 
+use acp_runtime_agent::capability::PluginId;
 use acp_runtime_agent::store::{ListQuery, SessionStore as _, StoreError};
 use serde::Serialize;
 
-use super::{Keys, Problem, Runtime, SetupError, Shelf};
+use super::{Keys, Problem, Runtime, SetupError};
 use crate::models::{FetchedKey, Models, NONE};
 use crate::process::cannot_contain;
 use crate::secrets::{Place, SecretStore};
@@ -116,16 +117,18 @@ pub async fn all(
     checks.extend(after);
     if let Ok(runtime) = runtime {
         checks.push(store(&runtime.store, sessions).await);
-        checks.extend(plugins(&runtime.shelf));
+        checks.extend(plugins(runtime));
     }
     checks
 }
 
 /// What the settings name: files that are written, and plugins. Reads and makes no more than it must.
 pub fn named(settings: &Settings, paths: &Paths, runtime: &Runtime) -> Vec<Check> {
-    places::files(settings, paths).into_iter().chain(plugins(&runtime.shelf)).collect()
+    places::files(settings, paths).into_iter().chain(plugins(runtime)).collect()
 }
 
+const BESIDE: &str =
+    "keep the folder `plugins` of the build beside the program, or in `../share/acp-runtime/` from there";
 const MODEL: &str = "see `model` and `[providers]` in the file of `acp-runtime config path`";
 
 /// Whether the model can be had, and its key be fetched.
@@ -198,16 +201,36 @@ pub fn store_hint(error: &StoreError) -> &'static str {
     }
 }
 
-fn plugins(shelf: &Shelf) -> Vec<Check> {
-    let found = Check::ok("plugins", format!("{} can be used", shelf.plugins().len()));
-    let check = |problem: &Problem| {
+/// The plugins that can be used, those that cannot, and what the settings say of any.
+fn plugins(runtime: &Runtime) -> Vec<Check> {
+    let (shelf, wanted) = (&runtime.shelf, &runtime.settings.plugins);
+    let known = |id: &PluginId| shelf.plugins().iter().find(|known| known.plugin.id() == id);
+    let found = match shelf.plugins().len() {
+        0 if wanted.bundled => {
+            Check::warn("plugins", "there are none, not even those that come with the program", BESIDE)
+        }
+        count => Check::ok("plugins", format!("{count} can be used")),
+    };
+    let problem = |problem: &Problem| {
         let message = problem.message.as_str();
         if problem.is_second {
             return Check::warn("plugins", message, "remove one of them: see `acp-runtime plugin list`");
         }
         Check::fail("plugins", message, "replace it or remove it: see `plugins.paths` and `acp-runtime plugin list`")
     };
-    std::iter::once(found).chain(shelf.problems().iter().map(check)).collect()
+    let nowhere = |key: &str, id: &PluginId| {
+        Check::warn("plugins", format!("`{key}` names `{id}`, which is not there"), "see `acp-runtime plugin list`")
+    };
+    let disabled = wanted.disabled.iter().filter(|id| known(id).is_none()).map(|id| nowhere("plugins.disabled", id));
+    let settings = wanted.settings.iter().filter_map(|(id, own)| {
+        let Some(known) = known(id) else { return Some(nowhere("plugins.settings", id)) };
+        let why = known.plugin.accepts(&own.clone().into()).err()?;
+        Some(Check::fail("plugins", format!("`{id}` is left out: {why}"), format!("see `[plugins.settings.\"{id}\"]`")))
+    });
+    let mut checks = vec![found];
+    checks.extend(shelf.problems().iter().map(problem));
+    checks.extend(disabled.chain(settings));
+    checks
 }
 
 /// What the system must have: plugins' folders are opened through `/proc/self/fd`, and every session holds some open.
