@@ -145,7 +145,7 @@ fn install_many(workspace: &Workspace, home: &Path, place: &Path) -> Result<()> 
         }
         fs::write(&package, copy)?;
         let mut install = program(workspace.binary());
-        install.args(["plugin", "install"]).arg(&package).env("ACP_RUNTIME_HOME", home);
+        install.args(["plugin", "install", "--yes"]).arg(&package).env("ACP_RUNTIME_HOME", home);
         run_to_success(install.stdout(Stdio::null()).stderr(Stdio::null()))?;
     }
     Ok(())
