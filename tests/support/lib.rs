@@ -3,9 +3,8 @@
 //! [`Runtime`] is a machine for one test (own home, own project, the built binary). [`EditorDouble`] is an editor on
 //! the other end of its pipes: it prompts, answers permission requests, serves files, and checks every line that comes
 //! back through the [`Ledger`] and the [`Schemas`]. A scenario that breaks a rule of the wire fails, whatever else it
-//! was looking at. [`ModelDouble`] is a provider of models, faults included, and
-//! [`flood`] a server that sends without an end. Nothing here knows how the runtime is
-//! built inside. Pure parts are tested beside their code, the rest by being used in `tests/it`.
+//! was looking at. [`ModelDouble`] is a provider of models, faults included, [`flood`] a server that sends without an end
+//! and [`tls`] one that speaks TLS. Nothing here knows how the runtime is built inside. Pure parts are tested beside their code, the rest by being used in `tests/it`.
 #![expect(clippy::expect_used, reason = "a double that cannot go on fails its test, loudly")]
 #![expect(clippy::missing_panics_doc, reason = "every double panics on what a test must not pass over")]
 #![expect(clippy::needless_pass_by_value, reason = "scenarios write `json!` where they call")]
@@ -17,6 +16,7 @@ pub mod mcp_double;
 pub mod model_double;
 pub mod runtime;
 pub mod schema;
+pub mod tls;
 pub mod turn;
 
 pub use editor::{Answer, EditorDouble, EditorOptions, Filled, Manner, Permission, Served};
@@ -24,4 +24,5 @@ pub use ledger::{Ledger, Message, RpcError};
 pub use model_double::ModelDouble;
 pub use runtime::{Finished, Runtime};
 pub use schema::Schemas;
+pub use tls::TlsDouble;
 pub use turn::{CallView, Turn};

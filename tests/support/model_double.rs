@@ -1,9 +1,14 @@
 //! A model provider on loopback: it answers requests with scripted replies, faults included, and remembers them.
 //!
 //! Replies say what a model does, not how it is written; a [`Wire`] writes it in a provider's format and is chosen by
-//! the request's path. Another format is another `Wire`. The replies are used up in order, whoever asks.
+//! the request's path. Each follows the provider's public documentation, which it names. The replies are used up in
+//! order, whoever asks.
 
+mod anthropic;
+mod gemini;
+mod ollama;
 mod openai_chat;
+mod openai_responses;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -60,9 +65,16 @@ enum Content {
 enum Step {
     Text(String),
     Thought(String),
+    Signature(String),
+    SealedThought(String),
     Call { name: String, deltas: Vec<String> },
     Usage { input: u64, output: u64 },
     Stop(Stop),
+    Refusal(String),
+    Heartbeat,
+    Unknown,
+    Malformed,
+    Failure(String),
     Raw(String),
     Trickle(String),
     End,
@@ -85,25 +97,66 @@ pub enum Stop {
 
 /// How a provider writes what a model does. Every method gives bytes for the body.
 trait Wire: Send {
+    fn content_type(&self) -> &'static str {
+        "text/event-stream"
+    }
+    /// What comes before everything.
+    fn begin(&mut self) -> String {
+        String::new()
+    }
     fn text(&mut self, text: &str) -> String;
     fn thought(&mut self, text: &str) -> String;
+    /// The proof of the thinking before it, or of what comes next. Formats without one leave it out.
+    fn signature(&mut self, _signature: &str) -> String {
+        String::new()
+    }
+    /// Thinking that only the provider can read. Formats without it leave it out.
+    fn sealed_thought(&mut self, _data: &str) -> String {
+        String::new()
+    }
     /// A tool call, its arguments in pieces.
     fn call(&mut self, name: &str, deltas: &[String]) -> String;
     fn usage(&mut self, input: u64, output: u64) -> String;
     fn stop(&mut self, stop: Stop) -> String;
+    /// The model refuses, in these words or in none. A format that has no form for it says the words.
+    fn refusal(&mut self, words: &str) -> String {
+        self.text(words)
+    }
     /// What ends every answer.
     fn end(&mut self) -> String;
+    /// A sign of life.
+    fn heartbeat(&self) -> String {
+        ": ping\n\n".to_owned()
+    }
+    /// An event of a kind that no client knows.
+    fn unknown(&self) -> String;
+    /// An event that is cut in its middle.
+    fn malformed(&self) -> String;
+    /// The provider gives up on the answer.
+    fn failure(&self, message: &str) -> String;
     /// The body of an error.
     fn error(&self, status: u16) -> String;
 }
 
+/// Begins an answer in a format.
+type Begin = fn() -> Box<dyn Wire>;
+
 fn wire(path: &str) -> Option<Box<dyn Wire>> {
-    path.ends_with("/chat/completions").then(|| Box::<openai_chat::OpenAiChat>::default() as Box<dyn Wire>)
+    let wires: [(&str, Begin); 5] = [
+        ("/chat/completions", || Box::<openai_chat::OpenAiChat>::default()),
+        ("/responses", || Box::<openai_responses::OpenAiResponses>::default()),
+        ("/messages", || Box::<anthropic::Anthropic>::default()),
+        (":streamGenerateContent", || Box::<gemini::Gemini>::default()),
+        ("/api/chat", || Box::<ollama::Ollama>::default()),
+    ];
+    wires.into_iter().find(|(end, _)| path.ends_with(end)).map(|(_, wire)| wire())
 }
 
 struct Shared {
     replies: Mutex<VecDeque<Reply>>,
     asked: Mutex<Vec<Asked>>,
+    /// How many there are of them.
+    count: watch::Sender<usize>,
     /// How many clients left before their answer was complete.
     left: watch::Sender<usize>,
 }
@@ -116,6 +169,7 @@ impl ModelDouble {
         let shared = Arc::new(Shared {
             replies: Mutex::new(replies.into_iter().collect()),
             asked: Mutex::default(),
+            count: watch::Sender::new(0),
             left: watch::Sender::new(0),
         });
         let router = Router::new().fallback(answer).with_state(Arc::clone(&shared));
@@ -128,9 +182,19 @@ impl ModelDouble {
         format!("http://{}/v1", self.address)
     }
 
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.address.rsplit(':').next().and_then(|port| port.parse().ok()).expect("an address with a port")
+    }
+
     /// The requests so far.
     pub fn asked(&self) -> Vec<Asked> {
         self.shared.asked.lock().expect("the lock").clone()
+    }
+
+    /// Waits until it was asked.
+    pub async fn was_asked(&self) {
+        self.shared.count.subscribe().wait_for(|count| *count > 0).await.expect("the double runs");
     }
 
     /// Waits until a client has closed its connection before its answer was complete.
@@ -198,6 +262,16 @@ impl Reply {
         self.step(Step::Thought(text.to_owned()))
     }
 
+    /// Then the signature of the thinking, or of what comes next.
+    pub fn sign(self, signature: &str) -> Self {
+        self.step(Step::Signature(signature.to_owned()))
+    }
+
+    /// Then thinking that only the provider can read.
+    pub fn think_sealed(self, data: &str) -> Self {
+        self.step(Step::SealedThought(data.to_owned()))
+    }
+
     /// Then a tool call with its arguments in these pieces.
     pub fn call(self, name: &str, deltas: &[&str]) -> Self {
         let deltas = deltas.iter().map(|&delta| delta.to_owned()).collect();
@@ -212,6 +286,31 @@ impl Reply {
     /// Then the reason to stop. Left out, it is [`Stop::Tools`] after calls, else [`Stop::Finished`].
     pub fn stop(self, stop: Stop) -> Self {
         self.step(Step::Stop(stop))
+    }
+
+    /// Then the model refuses, in these words or, where they are empty, in none.
+    pub fn refuse(self, words: &str) -> Self {
+        self.step(Step::Refusal(words.to_owned()))
+    }
+
+    /// Then a sign of life.
+    pub fn heartbeat(self) -> Self {
+        self.step(Step::Heartbeat)
+    }
+
+    /// Then an event that no client knows.
+    pub fn unknown(self) -> Self {
+        self.step(Step::Unknown)
+    }
+
+    /// Then an event that is cut in its middle.
+    pub fn malformed(self) -> Self {
+        self.step(Step::Malformed)
+    }
+
+    /// Then the provider gives up on the answer.
+    pub fn fail(self, message: &str) -> Self {
+        self.step(Step::Failure(message.to_owned()))
     }
 
     /// Then bytes as they are.
@@ -255,13 +354,14 @@ async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap,
         headers: headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),
         body: serde_json::from_slice(&body).unwrap_or_default(),
     });
+    shared.count.send_modify(|count| *count += 1);
     let Some(wire) = wire(uri.path()) else { return plain(StatusCode::NOT_FOUND, "no wire format has this path") };
     let Some(reply) = shared.replies.lock().expect("the lock").pop_front() else {
         return plain(StatusCode::IM_A_TEAPOT, "the test has scripted no more replies");
     };
     let watch = Leaving { left: shared.left.clone(), complete: false };
     let (kind, body) = match reply.content {
-        Content::Stream(steps) => ("text/event-stream", Body::from_stream(events(steps, wire, watch))),
+        Content::Stream(steps) => (wire.content_type(), Body::from_stream(events(steps, wire, watch))),
         Content::Whole(body) => {
             watch.complete();
             ("application/json", Body::from(body.unwrap_or_else(|| wire.error(reply.status))))
@@ -309,22 +409,29 @@ struct Playing {
 }
 
 /// The body, one chunk for each step.
-fn events(mut steps: Vec<Step>, wire: Box<dyn Wire>, watch: Leaving) -> BoxStream<'static, io::Result<Bytes>> {
-    if !steps
-        .iter()
-        .any(|step| matches!(step, Step::Stop(_) | Step::End | Step::Disconnect | Step::Stall | Step::Trickle(_)))
-    {
+fn events(mut steps: Vec<Step>, mut wire: Box<dyn Wire>, watch: Leaving) -> BoxStream<'static, io::Result<Bytes>> {
+    if !steps.iter().any(|step| {
+        matches!(step, Step::Stop(_) | Step::Refusal(_) | Step::End | Step::Disconnect | Step::Stall | Step::Trickle(_))
+    }) {
         let calls = steps.iter().any(|step| matches!(step, Step::Call { .. }));
         steps.push(Step::Stop(if calls { Stop::Tools } else { Stop::Finished }));
     }
     // Usage comes last, as from the providers.
     steps.sort_by_key(|step| matches!(step, Step::Usage { .. }));
+    steps.insert(0, Step::Raw(wire.begin()));
     let playing = Playing { steps: steps.into(), wire, watch };
     stream::unfold(Some(playing), |playing| async move {
         let Playing { mut steps, mut wire, watch } = playing?;
         let bytes = match steps.pop_front() {
             Some(Step::Text(text)) => wire.text(&text),
             Some(Step::Thought(text)) => wire.thought(&text),
+            Some(Step::Signature(signature)) => wire.signature(&signature),
+            Some(Step::SealedThought(data)) => wire.sealed_thought(&data),
+            Some(Step::Refusal(words)) => wire.refusal(&words),
+            Some(Step::Heartbeat) => wire.heartbeat(),
+            Some(Step::Unknown) => wire.unknown(),
+            Some(Step::Malformed) => wire.malformed(),
+            Some(Step::Failure(message)) => wire.failure(&message),
             Some(Step::Call { name, deltas }) => wire.call(&name, &deltas),
             Some(Step::Usage { input, output }) => wire.usage(input, output),
             Some(Step::Stop(stop)) => wire.stop(stop),
@@ -352,5 +459,7 @@ fn events(mut steps: Vec<Step>, wire: Box<dyn Wire>, watch: Leaving) -> BoxStrea
         };
         Some((Ok(Bytes::from(bytes)), Some(Playing { steps, wire, watch })))
     })
+    // A chunk of no bytes would end the body.
+    .filter(|chunk| std::future::ready(!matches!(chunk, Ok(bytes) if bytes.is_empty())))
     .boxed()
 }

@@ -1,4 +1,6 @@
-//! Chat Completions, as `OpenAI` streams them.
+//! Chat Completions, as `OpenAI` streams them: <https://platform.openai.com/docs/api-reference/chat-streaming>, with
+//! thoughts as `DeepSeek`, llama.cpp and others add them:
+//! <https://api-docs.deepseek.com/guides/thinking_mode>.
 
 use serde_json::{Value, json};
 
@@ -69,6 +71,25 @@ impl Wire for OpenAiChat {
             Stop::Filter => "content_filter",
         };
         choice(&json!({}), Some(reason))
+    }
+
+    fn refusal(&mut self, words: &str) -> String {
+        if words.is_empty() {
+            return self.stop(Stop::Filter);
+        }
+        choice(&json!({ "refusal": words }), None) + &self.stop(Stop::Finished)
+    }
+
+    fn unknown(&self) -> String {
+        event(&json!({ "object": "chat.completion.mood", "mood": "good" }))
+    }
+
+    fn malformed(&self) -> String {
+        "data: {\"choices\": [\n\n".to_owned()
+    }
+
+    fn failure(&self, message: &str) -> String {
+        event(&json!({ "error": { "message": message, "type": "server_error", "code": null } }))
     }
 
     fn end(&mut self) -> String {

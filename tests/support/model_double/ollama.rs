@@ -1,0 +1,90 @@
+//! `/api/chat`, as Ollama streams it, a JSON object on each line:
+//! <https://docs.ollama.com/api/chat>, and errors as in <https://docs.ollama.com/api/errors>.
+
+use serde_json::{Value, json};
+
+use super::{Stop, Wire};
+
+/// One answer in this format.
+#[derive(Default)]
+pub(super) struct Ollama {
+    stop: Option<Stop>,
+    usage: Option<(u64, u64)>,
+}
+
+fn line(data: &Value) -> String {
+    format!("{data}\n")
+}
+
+fn message(message: &Value) -> String {
+    line(&json!({ "model": "double", "created_at": "2026-01-01T00:00:00Z", "message": message, "done": false }))
+}
+
+impl Wire for Ollama {
+    fn content_type(&self) -> &'static str {
+        "application/x-ndjson"
+    }
+
+    fn text(&mut self, text: &str) -> String {
+        message(&json!({ "role": "assistant", "content": text }))
+    }
+
+    fn thought(&mut self, text: &str) -> String {
+        message(&json!({ "role": "assistant", "content": "", "thinking": text }))
+    }
+
+    /// Arguments come whole, and are an object.
+    fn call(&mut self, name: &str, deltas: &[String]) -> String {
+        let arguments: Value = serde_json::from_str(&deltas.concat()).unwrap_or_else(|_| json!({}));
+        let calls = json!([{ "function": { "name": name, "arguments": arguments } }]);
+        message(&json!({ "role": "assistant", "content": "", "tool_calls": calls }))
+    }
+
+    fn usage(&mut self, input: u64, output: u64) -> String {
+        self.usage = Some((input, output));
+        String::new()
+    }
+
+    fn stop(&mut self, stop: Stop) -> String {
+        self.stop = Some(stop);
+        String::new()
+    }
+
+    fn end(&mut self) -> String {
+        let reason = match self.stop {
+            Some(Stop::Length) => "length",
+            _ => "stop",
+        };
+        let mut done = json!({ "model": "double", "message": { "role": "assistant", "content": "" }, "done": true });
+        // Versions before 0.2 did not say why.
+        if self.stop.is_some() {
+            done["done_reason"] = reason.into();
+        }
+        if let Some((input, output)) = self.usage {
+            done["prompt_eval_count"] = input.into();
+            done["prompt_eval_cached_count"] = (input / 2).into();
+            done["eval_count"] = output.into();
+        }
+        line(&done)
+    }
+
+    fn heartbeat(&self) -> String {
+        "\n".to_owned()
+    }
+
+    fn unknown(&self) -> String {
+        line(&json!({ "model": "double", "mood": "good" }))
+    }
+
+    fn malformed(&self) -> String {
+        "{\"message\": [\n".to_owned()
+    }
+
+    fn failure(&self, message: &str) -> String {
+        line(&json!({ "error": message }))
+    }
+
+    fn error(&self, status: u16) -> String {
+        json!({ "error": format!("the double says {status}") }).to_string()
+    }
+}
