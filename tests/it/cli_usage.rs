@@ -27,9 +27,10 @@ fn what_makes_no_sense_is_told_apart_from_what_fails() {
         (&["--mcp", "broken.json", "run", "x"], 2, "`broken.json` names no MCP servers"),
         (&["--log-file", "file/log", "session", "list"], 2, "the log file `file/log` cannot be written"),
         (&["--model", "nope/x", "run", "x"], 2, "no provider `nope` for the model `nope/x`"),
-        (&["--model", "nope", "run", "x"], 2, "no provider `nope` for the model `nope`"),
+        (&["--model", "no name", "run", "x"], 2, "no provider `no name` for the model `no name`"),
+        (&["--model", "anthropic", "run", "x"], 2, "`anthropic` is a provider without a model"),
         (&["--model", "script:missing.toml", "run", "x"], 2, "cannot play the scenario `missing.toml`"),
-        (&["--model", "nope", "config", "check"], 2, "no provider `nope` for the model `nope`"),
+        (&["--model", "nope/x", "config", "check"], 2, "no provider `nope` for the model `nope/x`"),
         // Names that nothing has.
         (&["run", "--cwd", "missing", "x"], 2, "`PROJECT/missing` cannot be opened as a folder of the session"),
         (&["run", "--cwd", "file", "x"], 2, "`PROJECT/file` cannot be opened as a folder of the session"),
@@ -65,7 +66,7 @@ fn what_makes_no_sense_is_told_apart_from_what_fails() {
 }
 
 /// Every command, as `--help` is asked of it.
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 30] = [
     "",
     "acp",
     "run",
@@ -91,6 +92,7 @@ const COMMANDS: [&str; 29] = [
     "secret set",
     "secret list",
     "secret remove",
+    "models",
     "doctor",
     "completions",
     "help",
@@ -132,6 +134,7 @@ fn every_page_of_help_reads_well() {
           login        Keep a provider's API key; it is asked for, or read from stdin
           logout       Forget the API keys that were kept
           secret       Keep, list and remove secrets
+          models       List the models to choose from, what they cost and where their keys are
           doctor       Check that everything is in order: configuration, folders, plugins, model and system
           completions  Print the completions of a shell
           help         Print this message or the help of the given subcommand(s)
@@ -144,8 +147,9 @@ fn every_page_of_help_reads_well() {
         Settings:
               --config <FILE>      The configuration file, in place of the one that `acp-runtime config
                                    path` names
-              --model <MODEL>      The model of new sessions: `none`, `script:FILE`, a provider, or
-                                   `provider/model`; by default the configured one
+              --model <MODEL>      The model of new sessions: `none`, `script:FILE`, a provider,
+                                   `provider/model`, or a vendor's model such as `claude-opus-4-8`; by
+                                   default the configured one
               --mode <MODE>        The mode of new sessions; by default the configured one, or else `review`
                                    [possible values: review, auto-edit, auto, read-only, plan]
               --log-level <LEVEL>  What to log: `off`, `error`, `warn`, `info`, `debug` or `trace`, and
@@ -171,7 +175,7 @@ fn every_page_of_help_reads_well() {
     "#]]
     .assert_eq(&help(&runtime, ""));
     let pages: Vec<String> =
-        COMMANDS[1..27].iter().map(|command| format!("# {command}\n{}", own(&help(&runtime, command)))).collect();
+        COMMANDS[1..28].iter().map(|command| format!("# {command}\n{}", own(&help(&runtime, command)))).collect();
     let expected: Expect = expect![[r#"
         # acp
         Be an ACP agent on stdin and stdout: what an editor starts
@@ -461,6 +465,20 @@ fn every_page_of_help_reads_well() {
 
         Options:
           -h, --help  Print help
+
+        # models
+        List the models to choose from, what they cost and where their keys are
+
+        Usage: acp-runtime models [OPTIONS]
+
+        Options:
+              --json  Print one JSON object a line
+          -h, --help  Print help
+
+        Beside those of the configuration, a vendor's model can be named as it is: `claude-…` is asked of
+        Anthropic, `gpt-…` and `o3` of OpenAI, `gemini-…` of Google, each at its own address and with the
+        key of `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY` or `acp-runtime login`; any other
+        name of Ollama on this machine. `anthropic/…`, `openai/…`, `gemini/…` and `ollama/…` say so.
 
         # doctor
         Check that everything is in order: configuration, folders, plugins, model and system

@@ -39,6 +39,7 @@ mod permissions;
 mod plugin_files;
 mod plugin_install;
 mod process;
+mod providers;
 mod read_only;
 mod session;
 mod session_files;

@@ -1,5 +1,8 @@
 //! The models' adapter against a provider on loopback: what comes of every fault, how often it asks, what it sends.
 
+mod requests;
+mod wires;
+
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -217,7 +220,7 @@ async fn failures_that_stay_say_what_to_do() {
                     .end(),
             ],
         ),
-        ("nothing said", vec![Reply::answer()]),
+        ("nothing said", (0..9).map(|_| Reply::answer()).collect()),
         ("only thoughts", vec![Reply::answer().think("hm")]),
         ("a web page", vec![Reply::page("<html>Welcome</html>")]),
     ])
@@ -285,13 +288,13 @@ async fn failures_that_stay_say_what_to_do() {
           Malformed lab None None
             `lab` sent what its wire format does not allow (an answer that ends with the reason `odd`);
             check `wire` in `[providers.lab]`, or send the prompt again
-        nothing said: 1 asked
-          Malformed lab None None
+        nothing said: 4 asked
+          Empty lab None None
             `lab` answered with neither text nor a tool call;
             send the prompt again
         only thoughts: 1 asked
           thought "hm"
-          Malformed lab None None
+          Empty lab None None
             `lab` answered with neither text nor a tool call;
             send the prompt again
         a web page: 1 asked
@@ -313,7 +316,7 @@ async fn nobody_there() {
         nobody there:
           Network lab None None
             `lab` cannot be reached at `http://127.0.0.1:PORT/` (Connection refused (os error 111));
-            check `base_url` and the network
+            see that the server, or the proxy before it, runs and listens there
     "#]]
     .assert_eq(&format!("nobody there:\n{}", render(&items).replace(&port, "PORT")));
 }

@@ -92,10 +92,14 @@ pub enum ModelErrorKind {
     Overloaded,
     /// The provider cannot be reached, or the connection broke.
     Network,
+    /// No safe connection to the provider: its certificate is not accepted, or it speaks no TLS.
+    Certificate,
     /// The provider does not accept the request, or does not know the model.
     Request,
     /// What came back is not what the wire format allows.
     Malformed,
+    /// The answer is complete and says nothing.
+    Empty,
     /// No model is configured.
     Unconfigured,
 }
@@ -104,8 +108,8 @@ impl ModelErrorKind {
     /// Whether the same request may succeed later.
     pub fn retryable(self) -> bool {
         match self {
-            Self::RateLimit | Self::Overloaded | Self::Network => true,
-            Self::Auth | Self::Request | Self::Malformed | Self::Unconfigured => false,
+            Self::RateLimit | Self::Overloaded | Self::Network | Self::Empty => true,
+            Self::Auth | Self::Certificate | Self::Request | Self::Malformed | Self::Unconfigured => false,
         }
     }
 
@@ -116,8 +120,10 @@ impl ModelErrorKind {
             Self::RateLimit => "rate_limit",
             Self::Overloaded => "overloaded",
             Self::Network => "network",
+            Self::Certificate => "certificate",
             Self::Request => "request",
             Self::Malformed => "malformed",
+            Self::Empty => "empty",
             Self::Unconfigured => "unconfigured",
         }
     }

@@ -12,6 +12,7 @@ mod doctor;
 mod failure;
 mod headless;
 mod logging;
+mod models;
 mod plugin;
 mod run;
 mod secret;
@@ -75,6 +76,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode, Failure> {
     match command {
         Command::Secret(command) => secret::command(keys.secrets(), command)?,
         Command::Login { provider } => secret::login(&keys, &keys.models(&settings)?, provider.as_deref())?,
+        Command::Models { json } => models::command(&keys.models(&settings)?, json)?,
         Command::Logout { provider } => secret::logout(&keys, &keys.models(&settings)?, provider.as_deref())?,
         command => return with_runtime(command, settings, &paths, &keys),
     }
@@ -93,6 +95,7 @@ fn with_runtime(command: Command, settings: Settings, paths: &Paths, keys: &Keys
         Command::Config(_)
         | Command::Doctor { .. }
         | Command::Completions { .. }
+        | Command::Models { .. }
         | Command::Secret(_)
         | Command::Login { .. }
         | Command::Logout { .. } => {}

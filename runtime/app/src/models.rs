@@ -1,24 +1,31 @@
 //! The language models: which ones are configured, and how each is asked.
 //!
 //! A model is named by an id: `none` (explains how to configure one), `script:FILE` (plays a scenario) or
-//! `provider/model`, where the provider is a table of the settings that names its wire format. Nothing is guessed from
-//! a model's name. Knows nothing about sessions, tools or ACP, and reads neither the settings file nor the environment:
-//! a key comes from a [`KeySource`], with each request.
+//! `provider/model`, where the provider is a table of the settings that names its wire format, or a well-known vendor
+//! (`vendors`). A model's name alone is one of a table that lists it, else of the vendor whose models begin like that.
+//! Knows nothing about sessions, tools or ACP, and reads neither the settings file nor the environment: a key comes from
+//! a [`KeySource`], with each request.
 //!
 //! Tested by `tests/it/models.rs` against a loopback server that speaks the providers' formats with faults, and by
 //! tables beside the code.
 
+mod abilities;
+mod answer;
 mod calls;
 mod client;
 mod failure;
 mod flow;
+mod frames;
 mod history;
 mod keys;
 mod none;
+mod prices;
 mod provider;
 mod retry;
 mod script;
 mod settings;
+mod structured;
+mod vendors;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,13 +33,15 @@ use std::sync::Arc;
 
 use acp_runtime_agent::capability::SecretName;
 use acp_runtime_agent::model::{Model, ModelChoice, ModelError, ModelSource};
+use acp_runtime_agent::transcript::Price;
 
 use self::client::HttpClient;
 pub use self::keys::{KeyPlace, KeySource};
 use self::none::NoModel;
 use self::provider::{Provider, ProviderModel};
 use self::script::ScriptModel;
-pub use self::settings::{ProviderSettings, Retries, Timeouts, WireFormat};
+pub use self::settings::{ProviderSettings, Retries, Timeouts, ToolMode, WireFormat};
+use self::vendors::VENDORS;
 use crate::redaction::Redaction;
 
 /// The id of the model that explains how to configure one.
@@ -45,6 +54,8 @@ const SCRIPT: &str = "script:";
 pub struct Models {
     default: String,
     providers: BTreeMap<String, Arc<Provider>>,
+    /// Those without a table of their own in the settings.
+    vendors: BTreeMap<&'static str, Arc<Provider>>,
     http: Arc<HttpClient>,
 }
 
@@ -61,6 +72,23 @@ pub struct ProviderKey {
     pub kept: Option<SecretName>,
 }
 
+/// What there is to say of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AboutModel {
+    /// Its id.
+    pub id: String,
+    /// Whether sessions begin with it.
+    pub is_default: bool,
+    /// What its provider speaks; none for a model without one.
+    pub wire: Option<WireFormat>,
+    /// Its context window in tokens, where that is known.
+    pub context_window: Option<u64>,
+    /// What it costs, where that is known.
+    pub price: Option<Price>,
+    /// What is known of its provider's key.
+    pub key: Option<ProviderKey>,
+}
+
 /// A key that was fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchedKey {
@@ -73,7 +101,7 @@ pub struct FetchedKey {
 /// Why a model cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelsError {
-    /// The id names a provider that is not configured.
+    /// The id names a provider that nobody knows.
     #[error("no provider `{provider}` for the model `{id}`; {}", known(.configured))]
     UnknownProvider {
         /// The model's id.
@@ -83,6 +111,9 @@ pub enum ModelsError {
         /// The providers of the settings.
         configured: Vec<String>,
     },
+    /// The id is a vendor's name, and no table says which of its models is meant.
+    #[error("`{0}` is a provider without a model; name one as `{0}/MODEL`, or add `[providers.{0}]`")]
+    NoModel(&'static str),
     /// A provider's settings cannot work.
     #[error("{reason}, in `[providers.{provider}]`")]
     Settings {
@@ -102,10 +133,23 @@ pub enum ModelsError {
 }
 
 fn known(configured: &[String]) -> String {
+    let vendors = VENDORS.map(|(vendor, _)| vendor).join("`, `");
     if configured.is_empty() {
-        return "no provider is configured, add one such as `[providers.openai]`".to_owned();
+        return format!("no provider is configured, and without that there are `{vendors}`");
     }
-    format!("configured are `{}`", configured.join("`, `"))
+    format!("configured are `{}`, and without that there are `{vendors}`", configured.join("`, `"))
+}
+
+/// What an id stands for.
+enum Named<'m, 'i> {
+    Nothing,
+    Script(&'i str),
+    /// A model of a provider; its default model where none is named. `found` where only the model was.
+    Of {
+        provider: &'m Arc<Provider>,
+        model: Option<&'i str>,
+        found: bool,
+    },
 }
 
 impl Models {
@@ -126,9 +170,13 @@ impl Models {
                 Ok((name, Arc::new(provider)))
             })
             .collect::<Result<BTreeMap<_, _>, _>>()?;
+        let vendors = VENDORS.into_iter().filter(|(name, _)| !providers.contains_key(*name));
+        let vendors = vendors
+            .map(|(name, wire)| (name, Arc::new(Provider::vendor(name, wire, keys.clone(), redaction.clone()))))
+            .collect();
         let first = || providers.values().next().map_or_else(|| NONE.to_owned(), |provider| provider.default_id());
         let default = default.map_or_else(first, str::to_owned);
-        Ok(Self { default, providers, http: Arc::default() })
+        Ok(Self { default, providers, vendors, http: Arc::default() })
     }
 
     /// The id of the model that a session starts with.
@@ -136,9 +184,49 @@ impl Models {
         &self.default
     }
 
+    /// What an id stands for.
+    fn named<'m, 'i>(&'m self, id: &'i str) -> Result<Named<'m, 'i>, ModelsError> {
+        if id == NONE {
+            return Ok(Named::Nothing);
+        }
+        if let Some(file) = id.strip_prefix(SCRIPT) {
+            return Ok(Named::Script(file));
+        }
+        if let Some((name, model)) = id.split_once('/') {
+            let provider = self.provider(name).filter(|_| !model.is_empty());
+            let provider = provider.ok_or_else(|| self.unknown(id, name))?;
+            return Ok(Named::Of { provider, model: Some(model), found: false });
+        }
+        if let Some(provider) = self.providers.get(id) {
+            return Ok(Named::Of { provider, model: None, found: false });
+        }
+        if let Some((&vendor, _)) = self.vendors.get_key_value(id) {
+            return Err(ModelsError::NoModel(vendor));
+        }
+        if id.is_empty() || id.contains(char::is_whitespace) {
+            return Err(self.unknown(id, id));
+        }
+        let listed = self.providers.values().find(|provider| provider.lists(id));
+        let provider = listed.or_else(|| self.provider(vendors::of_model(id))).ok_or_else(|| self.unknown(id, id))?;
+        Ok(Named::Of { provider, model: Some(id), found: true })
+    }
+
+    fn unknown(&self, id: &str, provider: &str) -> ModelsError {
+        let (id, provider) = (id.to_owned(), provider.to_owned());
+        ModelsError::UnknownProvider { id, provider, configured: self.providers.keys().cloned().collect() }
+    }
+
+    /// The provider of that name: the settings' own, else the vendor.
+    fn provider(&self, name: &str) -> Option<&Arc<Provider>> {
+        self.providers.get(name).or_else(|| self.vendors.get(name))
+    }
+
     /// An id as the model itself has it: a provider's name alone means its default model.
     fn full_id(&self, id: &str) -> String {
-        self.providers.get(id).map_or_else(|| id.to_owned(), |provider| provider.default_id())
+        match self.named(id) {
+            Ok(Named::Of { provider, model, .. }) => provider.full_id(model),
+            Ok(Named::Nothing | Named::Script(_)) | Err(_) => id.to_owned(),
+        }
     }
 
     /// The error that a request to a model would end in for want of a key; none where there is one, or none is needed.
@@ -165,35 +253,54 @@ impl Models {
         self.provider_of(id).map(Provider::key_state)
     }
 
-    /// What is known of the keys of all providers.
+    /// What is known of the keys of the settings' providers.
     pub fn keys(&self) -> Vec<ProviderKey> {
         self.providers.values().map(|provider| provider.key_state()).collect()
     }
 
+    /// What is known of the keys of the vendors without a table that take one.
+    pub fn vendor_keys(&self) -> Vec<ProviderKey> {
+        self.vendors.values().map(|provider| provider.key_state()).filter(|key| key.needed).collect()
+    }
+
+    /// What there is to say of every model to choose from.
+    pub fn about(&self) -> Vec<AboutModel> {
+        let default = self.full_id(&self.default);
+        let about = |choice: ModelChoice| {
+            let (provider, model) = match self.named(&choice.id) {
+                Ok(Named::Of { provider, model, .. }) => (Some(provider), model),
+                Ok(Named::Nothing | Named::Script(_)) | Err(_) => (None, None),
+            };
+            AboutModel {
+                is_default: choice.id == default,
+                wire: provider.map(|provider| provider.wire()),
+                context_window: provider.and_then(|provider| provider.window()),
+                price: provider.zip(model).and_then(|(provider, model)| provider.price(model)).map(|(price, _)| price),
+                key: provider.map(|provider| provider.key_state()),
+                id: choice.id,
+            }
+        };
+        self.list().into_iter().map(about).collect()
+    }
+
     fn provider_of(&self, id: &str) -> Option<&Provider> {
-        let name = id.split_once('/').map_or(id, |(name, _)| name);
-        self.providers.get(name).map(Arc::as_ref)
+        match self.named(id) {
+            Ok(Named::Of { provider, .. }) => Some(provider.as_ref()),
+            // The key of a vendor is asked for by its name alone, too.
+            Ok(Named::Nothing | Named::Script(_)) | Err(_) => self.provider(id).map(Arc::as_ref),
+        }
     }
 
     /// A model to ask. A provider's name alone means its default model; models that the settings do not list are
     /// passed to their provider as they are. A scenario starts at its beginning.
     pub fn open(&self, id: &str) -> Result<Arc<dyn Model>, ModelsError> {
-        if id == NONE {
-            return Ok(Arc::new(NoModel));
-        }
-        if let Some(file) = id.strip_prefix(SCRIPT) {
-            return Ok(Arc::new(ScriptModel::read(id, file.into())?));
-        }
-        let (name, model) = match id.split_once('/') {
-            Some((name, model)) => (name, Some(model)),
-            None => (id, None),
-        };
-        let provider = self.providers.get(name).ok_or_else(|| ModelsError::UnknownProvider {
-            id: id.to_owned(),
-            provider: name.to_owned(),
-            configured: self.providers.keys().cloned().collect(),
-        })?;
-        Ok(Arc::new(ProviderModel::new(Arc::clone(provider), model, Arc::clone(&self.http))))
+        Ok(match self.named(id)? {
+            Named::Nothing => Arc::new(NoModel),
+            Named::Script(file) => Arc::new(ScriptModel::read(id, file.into())?),
+            Named::Of { provider, model, found } => {
+                Arc::new(ProviderModel::new(Arc::clone(provider), model, found, Arc::clone(&self.http)))
+            }
+        })
     }
 }
 
@@ -242,12 +349,32 @@ mod tests {
             ("lab/org/large", "lab/org/large"),
             ("lab/unlisted", "lab/unlisted"),
             ("zoo", "zoo/claude-opus-4-5"),
+            ("claude-opus-4-5", "zoo/claude-opus-4-5"),
+            ("claude-opus-4-8", "anthropic/claude-opus-4-8"),
+            ("gpt-5.2", "openai/gpt-5.2"),
+            ("openai/gpt-5.2", "openai/gpt-5.2"),
+            ("gemini-3.5-flash", "gemini/gemini-3.5-flash"),
+            ("qwen3:8b", "ollama/qwen3:8b"),
+            ("ollama/hf.co/org/model:Q4", "ollama/hf.co/org/model:Q4"),
         ] {
             assert_eq!(models.open(id).unwrap().id(), opened, "{id}");
         }
         for (id, problem) in [
-            ("gpt-5.2", "no provider `gpt-5.2` for the model `gpt-5.2`; configured are `lab`, `zoo`"),
-            ("openai/gpt-5.2", "no provider `openai` for the model `openai/gpt-5.2`; configured are `lab`, `zoo`"),
+            (
+                "opnai/gpt-5.2",
+                "no provider `opnai` for the model `opnai/gpt-5.2`; configured are `lab`, `zoo`, and without that there \
+                 are `anthropic`, `gemini`, `ollama`, `openai`",
+            ),
+            (
+                "two words",
+                "no provider `two words` for the model `two words`; configured are `lab`, `zoo`, and without that there \
+                 are `anthropic`, `gemini`, `ollama`, `openai`",
+            ),
+            (
+                "anthropic",
+                "`anthropic` is a provider without a model; name one as `anthropic/MODEL`, or add \
+                 `[providers.anthropic]`",
+            ),
             (
                 "script:/no/such.toml",
                 "cannot play the scenario `/no/such.toml`: No such file or directory (os error 2)",
@@ -269,6 +396,12 @@ mod tests {
             ("own/m", Some("run `acp-runtime login own`, or set the environment variable `OWN`")),
             ("key", None),
             ("none", None),
+            (
+                "claude-opus-4-8",
+                Some("run `acp-runtime login anthropic`, or set the environment variable `ANTHROPIC_API_KEY`"),
+            ),
+            ("gemini/gemini-3.5-flash", Some("set the environment variable `GEMINI_API_KEY`")),
+            ("qwen3:8b", None),
         ] {
             let message = models.missing_key(id).map(|error| error.message);
             assert_eq!(message.is_some(), way.is_some(), "{id}");
@@ -286,6 +419,9 @@ mod tests {
 
         let short = models(Some("lab"), TWO).unwrap();
         assert_eq!(ids(&short), configured, "a provider's name alone is its default model");
+
+        let vendors = models(Some("gpt-5.2"), TWO).unwrap();
+        assert_eq!(ids(&vendors)[..2], ["openai/gpt-5.2", "lab/org/small"]);
 
         let scripted = models(Some("script:a.toml"), TWO).unwrap();
         assert_eq!(ids(&scripted)[..2], ["script:a.toml", "lab/org/small"]);

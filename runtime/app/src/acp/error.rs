@@ -224,8 +224,10 @@ fn model(error: &ModelError) -> Error {
         ModelErrorKind::RateLimit
         | ModelErrorKind::Overloaded
         | ModelErrorKind::Network
+        | ModelErrorKind::Certificate
         | ModelErrorKind::Request
         | ModelErrorKind::Malformed
+        | ModelErrorKind::Empty
         | ModelErrorKind::Unconfigured => ErrorCode::INTERNAL_ERROR,
     };
     Error::new(code, error.message.as_str()).data(Value::Object(data))

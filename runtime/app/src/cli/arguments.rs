@@ -45,6 +45,12 @@ For bash: acp-runtime completions bash > ~/.local/share/bash-completion/completi
 For fish: acp-runtime completions fish > ~/.config/fish/completions/acp-runtime.fish
 For zsh, into a folder of `$fpath`: acp-runtime completions zsh > FOLDER/_acp-runtime";
 
+const AFTER_MODELS: &str = "\
+Beside those of the configuration, a vendor's model can be named as it is: `claude-…` is asked of Anthropic, `gpt-…` and \
+`o3` of OpenAI, `gemini-…` of Google, each at its own address and with the key of `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, \
+`GEMINI_API_KEY` or `acp-runtime login`; any other name of Ollama on this machine. `anthropic/…`, `openai/…`, `gemini/…` \
+and `ollama/…` say so.";
+
 const AFTER_DOCTOR: &str = "\
 Exit code:
   0  nothing fails; there may be warnings
@@ -77,8 +83,8 @@ pub(super) struct SettingsArguments {
     #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
 
-    /// The model of new sessions: `none`, `script:FILE`, a provider, or `provider/model`; by default the configured
-    /// one
+    /// The model of new sessions: `none`, `script:FILE`, a provider, `provider/model`, or a vendor's model such as
+    /// `claude-opus-4-8`; by default the configured one
     #[arg(long, value_name = "MODEL", global = true)]
     model: Option<String>,
 
@@ -133,6 +139,13 @@ pub(super) enum Command {
     /// Keep, list and remove secrets
     #[command(subcommand)]
     Secret(SecretCommand),
+    /// List the models to choose from, what they cost and where their keys are
+    #[command(after_help = AFTER_MODELS)]
+    Models {
+        /// Print one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
     /// Check that everything is in order: configuration, folders, plugins, model and system
     #[command(after_help = AFTER_DOCTOR)]
     Doctor {
@@ -392,6 +405,8 @@ mod tests {
             "config check",
             "config schema",
             "doctor --json",
+            "models",
+            "models --json",
             "login",
             "login lab",
             "logout lab",

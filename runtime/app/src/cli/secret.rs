@@ -59,9 +59,12 @@ pub(super) fn login(keys: &Keys, models: &Models, provider: Option<&str>) -> Res
 
 /// Forgets the key of a provider, or those of all.
 pub(super) fn logout(keys: &Keys, models: &Models, provider: Option<&str>) -> Result<(), Failure> {
-    let providers = match provider {
-        Some(name) => vec![named(models, name)?],
-        None => models.keys(),
+    let providers = if let Some(name) = provider {
+        vec![named(models, name)?]
+    } else {
+        let kept = keys.secrets().list()?;
+        let is_kept = |key: &ProviderKey| kept.iter().any(|(name, _)| Some(name) == key.kept.as_ref());
+        models.keys().into_iter().chain(models.vendor_keys().into_iter().filter(is_kept)).collect()
     };
     let mut removed = 0;
     for ProviderKey { provider, kept, .. } in &providers {
@@ -112,7 +115,7 @@ fn keep(secrets: &SecretStore, name: &SecretName, value: &Secret) -> Result<(), 
 
 fn named(models: &Models, name: &str) -> Result<ProviderKey, Failure> {
     let keys = models.keys();
-    if let Some(found) = keys.iter().find(|key| key.provider == name) {
+    if let Some(found) = keys.iter().chain(&models.vendor_keys()).find(|key| key.provider == name) {
         return Ok(found.clone());
     }
     let known = || keys.iter().map(|key| key.provider.as_str());

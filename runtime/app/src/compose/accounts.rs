@@ -30,7 +30,8 @@ impl acp::Accounts for Accounts {
     }
 
     fn forget(&self) -> Result<(), String> {
-        for name in self.models.keys().into_iter().filter_map(|key| key.kept) {
+        let keys = self.models.keys().into_iter().chain(self.models.vendor_keys());
+        for name in keys.filter_map(|key| key.kept) {
             self.secrets.remove(&name).map_err(|error| format!("{error}; {}", error.hint()))?;
         }
         Ok(())

@@ -18,8 +18,9 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
-use super::flow::{Broken, Meter, Watched};
-use super::settings::Timeouts;
+use super::flow::{Broken, Watched};
+use super::frames::Frames;
+use super::settings::{Timeouts, WireFormat};
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -81,16 +82,17 @@ impl Line {
         target: ServiceTarget,
         request: ChatRequest,
         options: ChatOptions,
-        timeouts: Timeouts,
+        (wire, timeouts): (WireFormat, Timeouts),
     ) -> Result<Chunks, Broken> {
-        let meter = Arc::<Meter>::default();
-        let options = options.with_raw_frame_sink_arc(meter.clone());
+        let frames = Arc::new(Frames::new(wire));
+        let options = options.with_raw_frame_sink_arc(frames.clone());
         // The pieces of a call are of no use where the whole call comes as well.
         let pieces = options.capture_tool_calls == Some(false);
-        let answer = self.client.exec_chat_stream(target, request, Some(&options)).await.map_err(Broken::Genai)?;
+        let answer = self.client.exec_chat_stream(target, request, Some(&options)).await;
+        let answer = answer.map_err(|error| Broken::Genai(error, None))?;
         let (sender, batches) = mpsc::channel(WAITING);
         let task = self.thread.spawn(async move {
-            let answer = Watched::new(answer.stream, meter, timeouts);
+            let answer = Watched::new(answer.stream, frames, timeouts);
             let wanted = answer.filter(|item| ready(pieces || !matches!(item, Ok(ChatStreamEvent::ToolCallChunk(_)))));
             let mut together = pin!(wanted.ready_chunks(BATCH));
             while let Some(batch) = together.next().await {

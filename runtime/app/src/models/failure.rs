@@ -20,6 +20,8 @@ use crate::redaction::Redaction;
 pub(super) struct Failures {
     pub(super) provider: String,
     pub(super) model: String,
+    /// Whether the provider was found by the model's name alone.
+    pub(super) found: bool,
     pub(super) endpoint: String,
     pub(super) redaction: Redaction,
 }
@@ -28,17 +30,21 @@ impl Failures {
     /// Why an answer goes no further. `began` tells whether it had begun.
     pub(super) fn translate(&self, broken: Broken, began: bool) -> ModelError {
         match broken {
-            Broken::Genai(error) => self.of_genai(error, began),
+            Broken::Genai(error, event) => self.of_genai(error, event.as_deref(), began),
+            Broken::Early(event) => self.without_end(event.as_deref(), |event| self.cut(began, event)),
+            Broken::Badly(event) => self.without_end(event.as_deref(), |_| self.no_stop_reason()),
+            Broken::Malformed(reason) => self.malformed(&reason),
             Broken::TooMuch(too_much) => self.too_much(too_much),
             Broken::Silent => self.timeout(StreamTimeout::Read),
         }
     }
 
-    fn of_genai(&self, error: genai::Error, began: bool) -> ModelError {
+    /// `event` is the one that `genai` has made the error of, if it was made of one.
+    fn of_genai(&self, error: genai::Error, event: Option<&Value>, began: bool) -> ModelError {
         use genai::Error as Genai;
         match error {
             Genai::WebStream { error, .. } => match error.downcast::<Genai>() {
-                Ok(inner) => self.of_genai(*inner, began),
+                Ok(inner) => self.of_genai(*inner, event, began),
                 Err(error) => match (error.downcast_ref::<StreamTimeout>(), error.downcast_ref::<FromUtf8Error>()) {
                     (Some(timeout), _) => self.timeout(*timeout),
                     (_, Some(_)) => self.malformed("bytes that are no text"),
@@ -47,7 +53,13 @@ impl Failures {
             },
             Genai::HttpError { status, body, headers, .. } => self.http(status.as_u16(), &body, &headers),
             Genai::ChatResponse { body, .. } => self.in_stream(&body),
-            Genai::StreamParse { serde_error, .. } => self.malformed(&serde_error.to_string()),
+            // Of a failed response `genai` only keeps its message.
+            Genai::StreamParse { serde_error, .. } => match event.and_then(failed_response) {
+                Some(failed) => self.in_stream(failed),
+                None => self.malformed(&serde_error.to_string()),
+            },
+            Genai::JsonValueExt(error) if event.is_some() => self.malformed(&error.to_string()),
+            Genai::SerdeJson(error) if event.is_some() => self.malformed(&error.to_string()),
             other => self.error(
                 ModelErrorKind::Request,
                 format!("the request to `{}` cannot be made: {}", self.provider, self.quote(&other.to_string())),
@@ -81,7 +93,8 @@ impl Failures {
                 ModelErrorKind::Request,
                 format!(
                     "`{provider}` does not know the model `{model}` at `{endpoint}`{says}; check `model` and \
-                         `base_url` in `[providers.{provider}]`"
+                         `base_url` in `[providers.{provider}]`{}",
+                    self.found_by_name()
                 ),
             ),
             429 if out_of_credit => (
@@ -104,21 +117,48 @@ impl Failures {
                 ),
             ),
         };
-        ModelError { status: Some(status), retry_after: retry_after(headers), ..self.error(kind, text) }
+        let retry_after = retry_after(headers).or_else(|| retry_delay(&body));
+        ModelError { status: Some(status), retry_after, ..self.error(kind, text) }
     }
 
     /// An error that came as an event of the answer.
     fn in_stream(&self, body: &Value) -> ModelError {
         let kind = match code(body).as_deref() {
-            Some("authentication_error" | "permission_error" | "401" | "403") => ModelErrorKind::Auth,
-            Some("rate_limit_error" | "rate_limit_exceeded" | "429") => ModelErrorKind::RateLimit,
-            Some("invalid_request_error" | "not_found_error" | "insufficient_quota" | "400" | "404") => {
-                ModelErrorKind::Request
+            Some("authentication_error" | "permission_error" | "invalid_api_key" | "401" | "403") => {
+                ModelErrorKind::Auth
             }
+            Some("rate_limit_error" | "rate_limit_exceeded" | "429") => ModelErrorKind::RateLimit,
+            Some(
+                "invalid_request_error"
+                | "not_found_error"
+                | "billing_error"
+                | "insufficient_quota"
+                | "invalid_prompt"
+                | "context_length_exceeded"
+                | "model_not_found"
+                | "400"
+                | "404"
+                | "413",
+            ) => ModelErrorKind::Request,
             _ => ModelErrorKind::Overloaded,
         };
+        let advice = match kind {
+            ModelErrorKind::Auth => format!("check the key in `[providers.{}]`", self.provider),
+            ModelErrorKind::RateLimit => "try again later".to_owned(),
+            ModelErrorKind::Request => "change the prompt, or choose another model".to_owned(),
+            _ => "send the prompt again to go on".to_owned(),
+        };
         let says = self.says(body);
-        self.error(kind, format!("`{}` gave up on the answer{says}; send the prompt again to go on", self.provider))
+        self.error(kind, format!("`{}` gave up on the answer{says}; {advice}", self.provider))
+    }
+
+    /// An answer has no end. Its latest event may say why; else it is what `otherwise` makes of that event.
+    fn without_end(&self, event: Option<&Value>, otherwise: impl FnOnce(Option<&Value>) -> ModelError) -> ModelError {
+        let says = |event: &&Value| event.get("error").is_some_and(|error| !error.is_null());
+        match event.and_then(|event| Some(event).filter(says).or_else(|| failed_response(event))) {
+            Some(failed) => self.in_stream(failed),
+            None => otherwise(event),
+        }
     }
 
     fn timeout(&self, timeout: StreamTimeout) -> ModelError {
@@ -135,15 +175,43 @@ impl Failures {
 
     fn broken(&self, reason: &str, began: bool) -> ModelError {
         let Self { provider, endpoint, .. } = self;
+        let unreached = Unreached::of(reason);
         let reason = self.quote(reason);
-        let text = if began {
-            format!(
+        if began {
+            let text = format!(
                 "the connection to `{provider}` broke in the middle of the answer ({reason}); send the prompt again"
-            )
-        } else {
-            format!("`{provider}` cannot be reached at `{endpoint}` ({reason}); check `base_url` and the network")
+            );
+            return self.error(ModelErrorKind::Network, text);
+        }
+        let (kind, advice) = match unreached {
+            Unreached::Untrusted => (
+                ModelErrorKind::Certificate,
+                "if it is the right server, name a file with its authority in the environment variable \
+                 `SSL_CERT_FILE`",
+            ),
+            Unreached::NoTls => (ModelErrorKind::Certificate, "write `http://` in `base_url` if it speaks no TLS"),
+            Unreached::NoName => (ModelErrorKind::Network, "check the host's name in `base_url`, and the network"),
+            Unreached::Closed => {
+                (ModelErrorKind::Network, "see that the server, or the proxy before it, runs and listens there")
+            }
+            Unreached::Proxy => {
+                (ModelErrorKind::Network, "check the environment variables `HTTPS_PROXY` and `HTTP_PROXY`")
+            }
+            Unreached::Otherwise => (ModelErrorKind::Network, "check `base_url` and the network"),
         };
-        self.error(ModelErrorKind::Network, text)
+        let found = self.found_by_name();
+        self.error(kind, format!("`{provider}` cannot be reached at `{endpoint}` ({reason}); {advice}{found}"))
+    }
+
+    /// Why this provider was asked, where nobody has named it.
+    fn found_by_name(&self) -> String {
+        if !self.found {
+            return String::new();
+        }
+        format!(
+            ", or name another model: no configured provider has `{}`, so `{}` was asked",
+            self.model, self.provider
+        )
     }
 
     pub(super) fn too_much(&self, too_much: TooMuch) -> ModelError {
@@ -154,9 +222,9 @@ impl Failures {
         self.error(ModelErrorKind::Malformed, text)
     }
 
-    /// The answer ended without saying so.
-    pub(super) fn cut(&self, began: bool) -> ModelError {
-        if began {
+    /// The answer ended without saying so. Nothing at all is no answer; `event` is the latest of one.
+    fn cut(&self, began: bool, event: Option<&Value>) -> ModelError {
+        if began || event.is_some() {
             return self.broken("it ended early", true);
         }
         let text = format!(
@@ -178,7 +246,7 @@ impl Failures {
         self.error(ModelErrorKind::Malformed, text)
     }
 
-    pub(super) fn no_stop_reason(&self) -> ModelError {
+    fn no_stop_reason(&self) -> ModelError {
         self.malformed("an answer that ends without a reason")
     }
 
@@ -189,7 +257,7 @@ impl Failures {
     /// The answer is complete and says nothing.
     pub(super) fn empty(&self) -> ModelError {
         let text = format!("`{}` answered with neither text nor a tool call; send the prompt again", self.provider);
-        self.error(ModelErrorKind::Malformed, text)
+        self.error(ModelErrorKind::Empty, text)
     }
 
     /// None of the places has a key.
@@ -280,6 +348,55 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::try_from(date.duration_since(Timestamp::now())).unwrap_or_default())
 }
 
+/// Google's `RetryInfo`, which has the time that it asks for in the body: `"34s"`, or `"0.5s"`.
+fn retry_delay(body: &Value) -> Option<Duration> {
+    let details = body.pointer("/error/details").and_then(Value::as_array)?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse().ok()?).ok()
+}
+
+/// The object with the `error` of a response that has failed, in an event of the Responses format.
+fn failed_response(event: &Value) -> Option<&Value> {
+    event.get("response").filter(|response| response.get("error").is_some_and(|error| !error.is_null()))
+}
+
+/// Why a connection did not come about. Its layers have no types in common, so it is told by their words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unreached {
+    /// The server's certificate is not accepted.
+    Untrusted,
+    /// The server does not speak TLS.
+    NoTls,
+    /// Its name has no address.
+    NoName,
+    /// Nobody listens.
+    Closed,
+    /// The way through the proxy is closed.
+    Proxy,
+    /// Something else.
+    Otherwise,
+}
+
+impl Unreached {
+    fn of(reason: &str) -> Self {
+        let reason = reason.to_ascii_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
+        if has(&["certificate", "unknownissuer", "notvalidforname"]) {
+            Self::Untrusted
+        } else if has(&["corrupt message", "invalidcontenttype"]) {
+            Self::NoTls
+        } else if has(&["lookup address", "dns error", "name or service", "no such host"]) {
+            Self::NoName
+        } else if has(&["proxy", "tunnel"]) {
+            Self::Proxy
+        } else if has(&["refused"]) {
+            Self::Closed
+        } else {
+            Self::Otherwise
+        }
+    }
+}
+
 /// The first cause: what is around it says only that something failed.
 fn root<'a>(error: &'a (dyn std::error::Error + 'static)) -> &'a (dyn std::error::Error + 'static) {
     std::iter::successors(Some(error), |error| error.source()).last().unwrap_or(error)
@@ -293,7 +410,8 @@ mod tests {
     fn failures() -> Failures {
         let redaction = Redaction::default();
         redaction.learn(&Secret::new("sk-secret"));
-        Failures { provider: "lab".to_owned(), model: "m".to_owned(), endpoint: "http://lab/".to_owned(), redaction }
+        let (provider, model, endpoint) = ("lab".to_owned(), "m".to_owned(), "http://lab/".to_owned());
+        Failures { provider, model, found: false, endpoint, redaction }
     }
 
     #[test]
@@ -326,6 +444,32 @@ mod tests {
     }
 
     #[test]
+    fn googles_body_says_when_to_come_back() {
+        for (delay, wait) in [("34s", Some(34_000)), ("0.5s", Some(500)), ("soon", None), ("-1s", None), ("nans", None)]
+        {
+            let details = serde_json::json!([{ "@type": "Help" }, { "@type": "RetryInfo", "retryDelay": delay }]);
+            let body = serde_json::json!({ "error": { "code": 429, "details": details } });
+            assert_eq!(retry_delay(&body), wait.map(Duration::from_millis), "{delay}");
+        }
+        assert_eq!(retry_delay(&Value::Null), None);
+    }
+
+    #[test]
+    fn a_connection_that_fails_has_a_reason() {
+        for (reason, unreached) in [
+            ("invalid peer certificate: UnknownIssuer", Unreached::Untrusted),
+            ("received corrupt message of type InvalidContentType", Unreached::NoTls),
+            ("failed to lookup address information: Name or service not known", Unreached::NoName),
+            ("proxy authentication required", Unreached::Proxy),
+            ("tunnel error: unsuccessful", Unreached::Proxy),
+            ("Connection refused (os error 111)", Unreached::Closed),
+            ("Network is unreachable (os error 101)", Unreached::Otherwise),
+        ] {
+            assert_eq!(Unreached::of(reason), unreached, "{reason}");
+        }
+    }
+
+    #[test]
     fn an_error_in_the_stream_has_a_kind() {
         for (body, kind) in [
             (r#"{"type":"error","error":{"type":"overloaded_error","message":"x"}}"#, ModelErrorKind::Overloaded),
@@ -333,6 +477,10 @@ mod tests {
             (r#"{"message":"x","code":429}"#, ModelErrorKind::RateLimit),
             (r#"{"message":"x","type":"invalid_request_error","code":null}"#, ModelErrorKind::Request),
             (r#"{"message":"x","type":"server_error"}"#, ModelErrorKind::Overloaded),
+            (r#"{"error":{"code":"context_length_exceeded"}}"#, ModelErrorKind::Request),
+            (r#"{"error":{"code":503,"status":"UNAVAILABLE"}}"#, ModelErrorKind::Overloaded),
+            (r#"{"type":"error","code":"rate_limit_exceeded","message":"x"}"#, ModelErrorKind::RateLimit),
+            (r#"{"error":"an error was encountered while running the model"}"#, ModelErrorKind::Overloaded),
             ("null", ModelErrorKind::Overloaded),
         ] {
             assert_eq!(failures().in_stream(&serde_json::from_str(body).unwrap()).kind, kind, "{body}");

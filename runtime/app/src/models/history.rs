@@ -9,10 +9,12 @@ use std::collections::HashMap;
 use acp_runtime_agent::model::{ModelRequest, ToolSpec};
 use acp_runtime_agent::transcript::{Message, Part, Role, ToolCallId};
 use genai::chat::{
-    CacheControl, ChatMessage, ChatRequest, ChatRole, ContentPart, MessageContent, Tool, ToolCall, ToolResponse,
+    CacheControl, ChatMessage, ChatRequest, ChatRole, ContentPart, CustomPart, MessageContent, Tool, ToolCall,
+    ToolResponse,
 };
 use serde_json::{Value, json};
 
+use super::frames::redacted_block;
 use super::settings::WireFormat;
 
 /// The most characters of a tool's name on the wire.
@@ -30,6 +32,7 @@ pub(super) fn chat_request(request: &ModelRequest, wire: WireFormat) -> ChatRequ
         .iter()
         .enumerate()
         .filter_map(|(index, message)| chat_message(message, index >= turn, &names))
+        .flat_map(|message| apart(message, wire))
         .collect();
     if wire == WireFormat::Anthropic
         && let Some(last) = messages.last_mut()
@@ -66,8 +69,7 @@ fn chat_message(message: &Message, thoughts: bool, names: &HashMap<&ToolCallId, 
             Part::Text { text } => parts.push(ContentPart::from_text(text)),
             Part::Thought { text, signature } => {
                 if thoughts {
-                    parts.extend(signature.clone().map(ContentPart::ThoughtSignature));
-                    parts.extend((!text.is_empty()).then(|| ContentPart::ReasoningContent(text.clone())));
+                    thought(&mut parts, text, signature.as_deref());
                 }
             }
             Part::Image { data, mime } => parts.push(ContentPart::from_binary_base64(mime, data.clone(), None)),
@@ -100,6 +102,30 @@ fn chat_message(message: &Message, thoughts: bool, names: &HashMap<&ToolCallId, 
         Role::Tool => ChatRole::Tool,
     };
     (!parts.is_empty()).then(|| ChatMessage::new(role, MessageContent::from_parts(parts)))
+}
+
+/// A thought goes with its signature, even where only that has come: providers want both or none.
+fn thought(parts: &mut Vec<ContentPart>, text: &str, signature: Option<&str>) {
+    if let Some(data) = signature.and_then(redacted_block) {
+        if !text.is_empty() {
+            parts.push(ContentPart::ReasoningContent(text.to_owned()));
+        }
+        parts.push(ContentPart::Custom(CustomPart { model_iden: None, data }));
+        return;
+    }
+    parts.extend(signature.map(|signature| ContentPart::ThoughtSignature(signature.to_owned())));
+    if signature.is_some() || !text.is_empty() {
+        parts.push(ContentPart::ReasoningContent(text.to_owned()));
+    }
+}
+
+/// The messages that one is on the wire. Ollama has room for one result in a message, and `genai` lets the others go.
+fn apart(message: ChatMessage, wire: WireFormat) -> Vec<ChatMessage> {
+    if wire != WireFormat::Ollama || message.role != ChatRole::Tool {
+        return vec![message];
+    }
+    let alone = |part| ChatMessage::new(ChatRole::Tool, MessageContent::from_parts(vec![part]));
+    message.content.into_parts().into_iter().map(alone).collect()
 }
 
 fn tool(spec: &ToolSpec) -> Tool {

@@ -10,23 +10,26 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use acp_runtime_agent::model::{Model, ModelChoice, ModelError, ModelEvent, ModelRequest, ReasoningEffort};
-use acp_runtime_agent::transcript::{Price, StopReason, Usage};
+use acp_runtime_agent::transcript::Price;
 use async_stream::try_stream;
 use futures::stream::{BoxStream, Peekable, Stream, StreamExt};
 use genai::adapter::AdapterKind;
-use genai::chat::{ChatOptions, ChatStreamEvent, StreamEnd};
+use genai::chat::{ChatOptions, ChatStreamEvent};
 use genai::resolver::{AuthData, Endpoint};
 use genai::{ModelIden, ServiceTarget};
 use http::header::AUTHORIZATION;
 
-use super::calls::{self, Calls, call};
+use super::abilities::{self, Sampling};
+use super::answer::{Account, Answer};
 use super::client::{Chunks, HttpClient};
 use super::failure::Failures;
-use super::flow::{Broken, TooMuch};
+use super::flow::Broken;
 use super::history;
 use super::keys::{KeyPlace, KeySource, unfit};
 use super::retry::retrying;
-use super::settings::{ProviderSettings, WireFormat};
+use super::settings::{ProviderSettings, ToolMode, WireFormat};
+use super::structured;
+use super::vendors;
 use super::{FetchedKey, ProviderKey};
 use crate::redaction::Redaction;
 use crate::secret::Secret;
@@ -66,8 +69,38 @@ impl Provider {
         Ok(Self { name, settings, endpoint, places, keys, redaction })
     }
 
+    /// A vendor without a table in the settings, which has no default model.
+    pub(super) fn vendor(name: &str, wire: WireFormat, keys: Arc<dyn KeySource>, redaction: Redaction) -> Self {
+        let settings = vendors::settings(wire);
+        let (endpoint, places) = (wire.home().to_owned(), settings.key_places(name));
+        Self { name: name.to_owned(), settings, endpoint, places, keys, redaction }
+    }
+
     pub(super) fn default_id(&self) -> String {
         self.id(&self.settings.model)
+    }
+
+    /// The id of a model, or of the default one.
+    pub(super) fn full_id(&self, model: Option<&str>) -> String {
+        self.id(model.unwrap_or(&self.settings.model))
+    }
+
+    /// Whether the settings name a model.
+    pub(super) fn lists(&self, model: &str) -> bool {
+        std::iter::once(&self.settings.model).chain(&self.settings.models).any(|listed| listed == model)
+    }
+
+    pub(super) fn wire(&self) -> WireFormat {
+        self.settings.wire
+    }
+
+    pub(super) fn window(&self) -> Option<u64> {
+        self.settings.context_window
+    }
+
+    /// What a model costs, and for how many tokens of input that holds.
+    pub(super) fn price(&self, model: &str) -> Option<(Price, u64)> {
+        self.settings.price(model)
     }
 
     /// The models of the settings, the default first.
@@ -153,21 +186,84 @@ impl Provider {
         Failures {
             provider: self.name.clone(),
             model: model.to_owned(),
+            found: false,
             endpoint: self.endpoint.clone(),
             redaction: self.redaction.clone(),
         }
     }
 
-    /// Whom `genai` asks. Two of its adapters come in a variant for the opposite case of having a key.
+    /// How this request is made. In Ollama's own format `genai` writes neither an effort of Qwen's nor a schema; Ollama's
+    /// compatible one has both.
+    fn manner(&self, model: &str, request: &ModelRequest) -> Manner {
+        let wire = self.settings.wire;
+        let wanted = request.effort.or(self.settings.reasoning_effort);
+        let effort = wanted.and_then(|wanted| abilities::effort(wire, model, wanted));
+        let structured = self.settings.tool_mode == ToolMode::JsonSchema && !request.tools.is_empty();
+        if wire == WireFormat::Ollama && (structured || effort.is_some() && abilities::is_qwen(model)) {
+            let (wire, endpoint) = (WireFormat::OpenaiChat, format!("{}v1/", self.endpoint));
+            return Manner { wire, endpoint, effort, structured };
+        }
+        Manner { wire, endpoint: self.endpoint.clone(), effort, structured }
+    }
+
+    fn options(&self, model: &str, manner: &Manner, key: Option<&Secret>) -> ChatOptions {
+        let Manner { wire, effort, .. } = *manner;
+        let mut options = ChatOptions::default()
+            .with_capture_content(true)
+            .with_capture_reasoning_content(abilities::thinks(wire, model))
+            .with_capture_tool_calls(wire != WireFormat::OpenaiChat)
+            .with_capture_usage(true)
+            .with_stream_header_timeout(self.settings.timeouts.response())
+            .with_stream_read_timeout(self.settings.timeouts.silence())
+            .with_extra_headers(self.headers(wire, key));
+        options.max_tokens = self.settings.max_output_tokens;
+        options.reasoning_effort = effort.map(thinking).or_else(|| {
+            // Without an effort `genai` takes one from the end of the model's name and cuts it off there, so that
+            // `mistral-medium` would become `mistral`. A budget stops that, and these two formats send none.
+            matches!(wire, WireFormat::OpenaiChat | WireFormat::OpenaiResponses)
+                .then_some(genai::chat::ReasoningEffort::Budget(0))
+        });
+        let (temperature, top_p) = (self.settings.temperature, self.settings.top_p);
+        (options.temperature, options.top_p) = match abilities::sampling(wire, model, effort) {
+            Sampling::Both => (temperature, top_p),
+            Sampling::One => (temperature, top_p.filter(|_| temperature.is_none())),
+            Sampling::Neither => (None, None),
+        };
+        options
+    }
+
+    /// The settings' headers. The map is case-sensitive, so `Authorization` is spelled as `genai` spells it and
+    /// replaces its own. For Ollama `genai` writes none.
+    fn headers(&self, wire: WireFormat, key: Option<&Secret>) -> HashMap<String, String> {
+        let spelled = |name: &str| {
+            if name.eq_ignore_ascii_case(AUTHORIZATION.as_str()) { "Authorization".to_owned() } else { name.to_owned() }
+        };
+        let key = key.filter(|_| wire == WireFormat::Ollama);
+        let own = key.map(|key| ("Authorization".to_owned(), format!("Bearer {}", key.expose())));
+        let written = self.settings.headers.iter().map(|(name, value)| (spelled(name), value.expose().to_owned()));
+        own.into_iter().chain(written).collect()
+    }
+}
+
+/// How a request is made.
+struct Manner {
+    wire: WireFormat,
+    endpoint: String,
+    effort: Option<ReasoningEffort>,
+    /// Whether answers are JSON of our schema.
+    structured: bool,
+}
+
+impl Manner {
+    /// Whom `genai` asks. One of its adapters comes in a variant for having no key.
     fn target(&self, model: &str, key: Option<&Secret>) -> ServiceTarget {
-        let adapter = match (self.settings.wire, key) {
+        let adapter = match (self.wire, key) {
             (WireFormat::OpenaiChat, Some(_)) => AdapterKind::OpenAI,
             (WireFormat::OpenaiChat, None) => AdapterKind::Omlx,
             (WireFormat::OpenaiResponses, _) => AdapterKind::OpenAIResp,
             (WireFormat::Anthropic, _) => AdapterKind::Anthropic,
             (WireFormat::Gemini, _) => AdapterKind::Gemini,
-            (WireFormat::Ollama, Some(_)) => AdapterKind::OllamaCloud,
-            (WireFormat::Ollama, None) => AdapterKind::Ollama,
+            (WireFormat::Ollama, _) => AdapterKind::Ollama,
         };
         let auth = match key {
             Some(key) => AuthData::from_single(key.expose()),
@@ -179,35 +275,6 @@ impl Provider {
             auth,
             model: ModelIden::new(adapter, model),
         }
-    }
-
-    /// `effort` goes before that of the settings.
-    fn options(&self, effort: Option<ReasoningEffort>) -> ChatOptions {
-        let mut options = ChatOptions::default()
-            .with_capture_content(true)
-            .with_capture_reasoning_content(true)
-            .with_capture_tool_calls(self.settings.wire != WireFormat::OpenaiChat)
-            .with_capture_usage(true)
-            .with_stream_header_timeout(self.settings.timeouts.response())
-            .with_stream_read_timeout(self.settings.timeouts.silence())
-            .with_extra_headers(self.headers());
-        options.max_tokens = self.settings.max_output_tokens;
-        options.reasoning_effort = effort.or(self.settings.reasoning_effort).map(thinking).or_else(|| {
-            // Without an effort `genai` takes one from the end of the model's name and cuts it off there, so that
-            // `mistral-medium` would become `mistral`. A budget stops that, and these two formats send none.
-            matches!(self.settings.wire, WireFormat::OpenaiChat | WireFormat::OpenaiResponses)
-                .then_some(genai::chat::ReasoningEffort::Budget(0))
-        });
-        options
-    }
-
-    /// The settings' headers. The map is case-sensitive, so `Authorization` is spelled as `genai` spells it and
-    /// replaces its own.
-    fn headers(&self) -> HashMap<String, String> {
-        let spelled = |name: &str| {
-            if name.eq_ignore_ascii_case(AUTHORIZATION.as_str()) { "Authorization".to_owned() } else { name.to_owned() }
-        };
-        self.settings.headers.iter().map(|(name, value)| (spelled(name), value.expose().to_owned())).collect()
     }
 }
 
@@ -237,13 +304,13 @@ pub(super) struct ProviderModel {
 }
 
 impl ProviderModel {
-    /// The provider's default model if none is named.
-    pub(super) fn new(provider: Arc<Provider>, model: Option<&str>, http: Arc<HttpClient>) -> Self {
+    /// The provider's default model if none is named. `found` tells that the provider was found by the model's name.
+    pub(super) fn new(provider: Arc<Provider>, model: Option<&str>, found: bool, http: Arc<HttpClient>) -> Self {
         let model = model.unwrap_or(&provider.settings.model).to_owned();
         Self {
             id: provider.id(&model),
-            account: Account { window: provider.settings.context_window, price: provider.settings.price(&model) },
-            failures: provider.failures(&model),
+            account: Account { window: provider.window(), price: provider.price(&model) },
+            failures: Failures { found, ..provider.failures(&model) },
             model,
             provider,
             http,
@@ -251,12 +318,12 @@ impl ProviderModel {
     }
 
     /// Asks with the key that there is. A key that is not accepted may be one that was remembered for too long.
-    async fn connect(&self, request: &ModelRequest) -> Result<Answered, ModelError> {
+    async fn connect(&self, request: &ModelRequest, manner: &Manner) -> Result<Answered, ModelError> {
         let key = self.provider.needed_key(false).await?;
-        match (self.ask(request, key.as_ref()).await, key) {
+        match (self.ask(request, manner, key.as_ref()).await, key) {
             (Err(error), Some(refused)) if error.status == Some(UNAUTHORIZED) => {
                 match self.provider.needed_key(true).await? {
-                    Some(fresh) if fresh.secret != refused.secret => self.ask(request, Some(&fresh)).await,
+                    Some(fresh) if fresh.secret != refused.secret => self.ask(request, manner, Some(&fresh)).await,
                     _ => Err(error),
                 }
             }
@@ -264,12 +331,22 @@ impl ProviderModel {
         }
     }
 
-    async fn ask(&self, request: &ModelRequest, key: Option<&FoundKey>) -> Result<Answered, ModelError> {
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        manner: &Manner,
+        key: Option<&FoundKey>,
+    ) -> Result<Answered, ModelError> {
         let line = self.http.get().map_err(|reason| self.failures.no_client(reason))?;
-        let target = self.provider.target(&self.model, key.map(|key| &key.secret));
-        let asked = history::chat_request(request, self.provider.settings.wire);
-        let options = self.provider.options(request.effort);
-        let asked = line.ask(target, asked, options, self.provider.settings.timeouts).await;
+        let target = manner.target(&self.model, key.map(|key| &key.secret));
+        let mut options = self.provider.options(&self.model, manner, key.map(|key| &key.secret));
+        let asked = if manner.structured {
+            structured::hold(&mut options, manner.wire, &request.tools);
+            history::chat_request(&structured::request(request), manner.wire)
+        } else {
+            history::chat_request(request, manner.wire)
+        };
+        let asked = line.ask(target, asked, options, (manner.wire, self.provider.settings.timeouts)).await;
         let mut chunks = Box::pin(asked.map_err(|error| self.refusal(error, key))?.peekable());
         // What the provider refuses has an error in the place of the first chunk.
         let no_chunk = |first: &_| matches!(first, Err(_) | Ok(ChatStreamEvent::Start));
@@ -293,8 +370,9 @@ impl ProviderModel {
     /// One request and its answer; ends after [`ModelEvent::Stop`] or the first error.
     fn attempt(&self, request: Arc<ModelRequest>) -> impl Stream<Item = Result<ModelEvent, ModelError>> + Send {
         try_stream! {
-            let mut chunks = self.connect(&request).await?;
-            let mut answer = Answer::default();
+            let manner = self.provider.manner(&self.model, &request);
+            let mut chunks = self.connect(&request, &manner).await?;
+            let mut answer = Answer::new(manner.wire, manner.structured);
             let mut end = None;
             while let Some(chunk) = chunks.next().await {
                 match chunk.map_err(|error| self.failures.translate(error, answer.began()))? {
@@ -303,13 +381,13 @@ impl ProviderModel {
                         break;
                     }
                     event => {
-                        if let Some(event) = answer.take(event).map_err(|much| self.failures.too_much(much))? {
+                        for event in answer.take(event).map_err(|much| self.failures.too_much(much))? {
                             yield event;
                         }
                     }
                 }
             }
-            let end = end.ok_or_else(|| self.failures.cut(answer.began()))?;
+            let end = end.ok_or_else(|| self.failures.translate(Broken::Early(None), answer.began()))?;
             for event in answer.finish(end, &self.failures, &self.account)? {
                 yield event;
             }
@@ -328,100 +406,6 @@ impl Model for ProviderModel {
     }
 }
 
-/// What has been answered so far.
-#[derive(Default)]
-struct Answer {
-    text: bool,
-    thought: bool,
-    signed: bool,
-    /// Where `genai` does not put them together.
-    calls: Calls,
-}
-
-impl Answer {
-    fn began(&self) -> bool {
-        self.text || self.thought
-    }
-
-    /// What a chunk means. Tool calls are left to the end, where they are complete.
-    fn take(&mut self, event: ChatStreamEvent) -> Result<Option<ModelEvent>, TooMuch> {
-        Ok(match event {
-            ChatStreamEvent::Chunk(chunk) => {
-                self.text = true;
-                Some(ModelEvent::Text(chunk.content))
-            }
-            ChatStreamEvent::ReasoningChunk(chunk) => {
-                self.thought = true;
-                Some(ModelEvent::Thought(chunk.content))
-            }
-            ChatStreamEvent::ThoughtSignatureChunk(chunk) => {
-                self.signed = true;
-                Some(ModelEvent::ThoughtSignature(chunk.content))
-            }
-            ChatStreamEvent::ToolCallChunk(piece) => {
-                self.calls.add(piece.tool_call)?;
-                None
-            }
-            ChatStreamEvent::Start | ChatStreamEvent::Heartbeat | ChatStreamEvent::End(_) => None,
-        })
-    }
-
-    /// The last events, or why the answer does not count.
-    fn finish(self, mut end: StreamEnd, failures: &Failures, account: &Account) -> Result<Vec<ModelEvent>, ModelError> {
-        let stop = end.captured_stop_reason.take().ok_or_else(|| failures.no_stop_reason())?;
-        let stop = match &stop {
-            genai::chat::StopReason::Completed(_)
-            | genai::chat::StopReason::ToolCall(_)
-            | genai::chat::StopReason::StopSequence(_) => StopReason::EndTurn,
-            genai::chat::StopReason::MaxTokens(_) => StopReason::MaxTokens,
-            genai::chat::StopReason::ContentFilter(_) => StopReason::Refusal,
-            genai::chat::StopReason::Other(reason) => return Err(failures.odd_stop(reason)),
-        };
-        let mut events = Vec::new();
-        if !self.signed {
-            let signatures = end.captured_thought_signatures().unwrap_or_default();
-            events.extend(signatures.into_iter().map(|signature| ModelEvent::ThoughtSignature(signature.to_owned())));
-        }
-        let usage = end.captured_usage.take();
-        // A call of an answer that was cut off may be a part of what the model meant.
-        if stop == StopReason::EndTurn {
-            let whole = end.captured_into_tool_calls().unwrap_or_default();
-            if whole.len() > calls::MOST {
-                return Err(failures.too_much(TooMuch::Calls));
-            }
-            let before = events.len();
-            events.extend(whole.into_iter().map(|whole| call(whole.fn_name, whole.fn_arguments)));
-            events.extend(self.calls.finish());
-            if events.len() == before && !self.text {
-                return Err(failures.empty());
-            }
-        }
-        events.extend(usage.map(|usage| ModelEvent::Usage(account.of(&usage))));
-        events.push(ModelEvent::Stop(stop));
-        Ok(events)
-    }
-}
-
-/// What is known of a model's tokens.
-struct Account {
-    window: Option<u64>,
-    price: Option<Price>,
-}
-
-impl Account {
-    fn of(&self, usage: &genai::chat::Usage) -> Usage {
-        let count = |tokens: Option<i32>| tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
-        let usage = Usage {
-            input: count(usage.prompt_tokens),
-            output: count(usage.completion_tokens),
-            cached: count(usage.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens)),
-            window: self.window,
-            cost: None,
-        };
-        Usage { cost: self.price.as_ref().map(|price| price.of(&usage)), ..usage }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -432,7 +416,7 @@ mod tests {
         let keys = Arc::new(|_: &str| None);
         let provider = Provider::new("lab".to_owned(), toml::from_str(toml).unwrap(), keys, Redaction::default());
         let http = Arc::<HttpClient>::default();
-        let model = ProviderModel::new(Arc::new(provider.unwrap()), None, Arc::clone(&http));
+        let model = ProviderModel::new(Arc::new(provider.unwrap()), None, false, Arc::clone(&http));
         let request = ModelRequest {
             system: "".into(),
             messages: std::iter::empty().collect(),

@@ -118,8 +118,10 @@ enum Kind {
     RateLimit,
     Overloaded,
     Network,
+    Certificate,
     Request,
     Malformed,
+    Empty,
     Unconfigured,
 }
 

@@ -11,6 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::keys::{KeyPlace, unfit};
+use super::prices::list_price;
 use crate::address::Address;
 use crate::secret::Secret;
 
@@ -41,15 +42,25 @@ pub struct ProviderSettings {
     pub headers: BTreeMap<String, Secret>,
     /// The context window in tokens, where it is known.
     pub context_window: Option<u64>,
-    /// What the models cost, by their names.
+    /// What the models cost, by their names. The vendors' own are known at the vendors' own addresses.
     #[serde(default)]
     pub prices: BTreeMap<String, PriceSettings>,
     /// The most tokens of one answer. The default is the provider's.
     pub max_output_tokens: Option<u32>,
-    /// How much a reasoning model should think. The default is the provider's.
+    /// How much a reasoning model should think. The default is the provider's. Where a vendor's model does not take it,
+    /// the nearest is sent that it takes.
     #[serde(default)]
     #[schemars(schema_with = "efforts")]
     pub reasoning_effort: Option<ReasoningEffort>,
+    /// How freely words are chosen, from 0. It is not sent to a vendor's model that refuses it.
+    #[schemars(range(min = 0, max = 2))]
+    pub temperature: Option<f64>,
+    /// From how much of what is likely words are chosen, up to 1. It is not sent to a vendor's model that refuses it.
+    #[schemars(range(min = 0, max = 1))]
+    pub top_p: Option<f64>,
+    /// How the models call tools.
+    #[serde(default)]
+    pub tool_mode: ToolMode,
     /// How long to wait.
     #[serde(default)]
     pub timeouts: Timeouts,
@@ -72,6 +83,17 @@ pub enum WireFormat {
     Gemini,
     /// Ollama's own.
     Ollama,
+}
+
+/// How a model calls tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolMode {
+    /// As the wire format has it.
+    #[default]
+    Native,
+    /// By answers that are held to a JSON Schema, one call at a time: for weak models whose server can do that.
+    JsonSchema,
 }
 
 /// What a model costs, for a million tokens.
@@ -141,6 +163,17 @@ impl Timeouts {
 }
 
 impl WireFormat {
+    /// Its name in the settings.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::OpenaiChat => "openai-chat",
+            Self::OpenaiResponses => "openai-responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Ollama => "ollama",
+        }
+    }
+
     /// The vendor's own address.
     pub(super) fn home(self) -> &'static str {
         match self {
@@ -163,6 +196,29 @@ impl WireFormat {
 }
 
 impl ProviderSettings {
+    /// Those of a vendor's own address, with nothing chosen.
+    pub(super) fn of(wire: WireFormat) -> Self {
+        Self {
+            wire,
+            base_url: None,
+            model: String::new(),
+            models: Vec::new(),
+            api_key: None,
+            api_key_command: None,
+            api_key_env: None,
+            headers: BTreeMap::new(),
+            context_window: None,
+            prices: BTreeMap::new(),
+            max_output_tokens: None,
+            reasoning_effort: None,
+            temperature: None,
+            top_p: None,
+            tool_mode: ToolMode::default(),
+            timeouts: Timeouts::default(),
+            retries: Retries::default(),
+        }
+    }
+
     /// What is wrong with them, as a sentence without its end.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.model.is_empty() || self.models.iter().any(String::is_empty) {
@@ -182,6 +238,13 @@ impl ProviderSettings {
         }
         if self.timeouts.response_secs == 0 || self.timeouts.silence_secs == 0 {
             return Err("a timeout of 0 seconds lets nothing through; leave it out for the default".to_owned());
+        }
+        let outside = |value: Option<f64>, most: f64| value.is_some_and(|value| !(0.0..=most).contains(&value));
+        if outside(self.temperature, 2.0) {
+            return Err("`temperature` is not between 0 and 2; leave it out for the default".to_owned());
+        }
+        if outside(self.top_p, 1.0) {
+            return Err("`top_p` is not between 0 and 1; leave it out for the default".to_owned());
         }
         for (model, price) in &self.prices {
             if [Some(price.input), price.cached, Some(price.output)]
@@ -208,11 +271,15 @@ impl ProviderSettings {
         Ok(())
     }
 
-    /// What a model costs, where that is known.
-    pub(super) fn price(&self, model: &str) -> Option<Price> {
-        let PriceSettings { input, cached, output, currency } = self.prices.get(model)?;
+    /// What a model costs, where that is known, and for how many tokens of input that holds. A list price is only the
+    /// vendor's own.
+    pub(super) fn price(&self, model: &str) -> Option<(Price, u64)> {
+        let Some(PriceSettings { input, cached, output, currency }) = self.prices.get(model) else {
+            return list_price(self.wire, model).filter(|_| self.base_url.is_none());
+        };
         let (input, output) = (*input, *output);
-        Some(Price { input, cached: cached.unwrap_or(input), output, currency: currency.as_str().into() })
+        let price = Price { input, cached: cached.unwrap_or(input), output, currency: currency.as_str().into() };
+        Some((price, u64::MAX))
     }
 
     /// Where the provider is, ending in `/`.
@@ -308,7 +375,13 @@ mod tests {
         let written = settings("wire = 'openai-chat'\nprices.m = { input = 1.25, output = 10 }");
         assert!(written.check().is_ok());
         let price = Price { input: 1.25, cached: 1.25, output: 10.0, currency: "USD".into() };
-        assert_eq!((written.price("m"), written.price("other")), (Some(price), None));
+        assert_eq!((written.price("m"), written.price("other")), (Some((price, u64::MAX)), None));
+        let mut vendors = settings("wire = 'openai-chat'\nprices.'gpt-5.2' = { input = 3, output = 4 }");
+        let input = |settings: &ProviderSettings, model| settings.price(model).map(|(price, _)| price.input);
+        assert_eq!((input(&vendors, "gpt-5.2"), input(&vendors, "gpt-5.1")), (Some(3.0), Some(1.25)));
+        vendors.base_url =
+            Some(toml::from_str::<BTreeMap<String, Address>>("a = 'http://h/'").unwrap().remove("a").unwrap());
+        assert_eq!((input(&vendors, "gpt-5.2"), input(&vendors, "gpt-5.1")), (Some(3.0), None));
         for (prices, problem) in [
             ("{ input = -1, output = 1 }", "a price of `m` in `prices` is negative or far too large"),
             ("{ input = 1, output = nan }", "a price of `m` in `prices` is negative or far too large"),
