@@ -320,3 +320,41 @@ async fn ollama_gets_efforts_in_its_own_words() {
     "#]]
     .assert_eq(&table);
 }
+
+/// A session offers the efforts that its model takes, and keeps the one that was chosen for another.
+#[tokio::test]
+async fn a_session_offers_the_efforts_of_its_model() {
+    let runtime = Runtime::new().config(
+        "model = \"near\"\n[providers.near]\nwire = \"ollama\"\nmodel = \"qwen3.8:27b\"\n\
+         [providers.far]\nwire = \"openai-responses\"\nmodel = \"gpt-4.1\"\nmodels = [\"o3\", \"own\"]\n\
+         api_key = \"sk-secret-1\"\n",
+    );
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let mut table = String::new();
+    for (option, value) in [
+        ("reasoning_effort", "xhigh"),
+        ("model", "far/o3"),
+        ("reasoning_effort", "low"),
+        ("model", "far/own"),
+        ("model", "far/gpt-4.1"),
+        ("reasoning_effort", "default"),
+    ] {
+        let set = json!({ "sessionId": session, "configId": option, "value": value });
+        let options = editor.call("session/set_config_option", set).await["configOptions"].clone();
+        let efforts = options.as_array().unwrap().iter().find(|option| option["id"] == "reasoning_effort").unwrap();
+        let values = efforts["options"].as_array().unwrap().iter().map(|option| option["value"].as_str().unwrap());
+        let current = efforts["currentValue"].as_str().unwrap();
+        writeln!(table, "{value}: {current} of {}", values.collect::<Vec<_>>().join(" ")).unwrap();
+    }
+    editor.close().await;
+    expect![[r#"
+        xhigh: xhigh of default none low medium xhigh
+        far/o3: xhigh of default low medium high xhigh
+        low: low of default low medium high
+        far/own: low of default none minimal low medium high xhigh max
+        far/gpt-4.1: low of default low
+        default: default of default
+    "#]]
+    .assert_eq(&table);
+}

@@ -60,6 +60,11 @@ pub trait Model: Send + Sync {
         true
     }
 
+    /// How much it can be asked to think, from the least; nothing where it cannot be asked for that at all.
+    fn efforts(&self) -> &[ReasoningEffort] {
+        &ReasoningEffort::ALL
+    }
+
     /// Asks. The stream ends after [`ModelEvent::Stop`] or the first error; one that ends without either was cut off.
     /// Dropping the stream closes the connection at once.
     fn stream(&self, request: ModelRequest) -> BoxStream<'_, Result<ModelEvent, ModelError>>;

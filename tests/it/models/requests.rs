@@ -162,6 +162,27 @@ async fn a_model_is_sent_what_it_takes() {
     "#]].assert_eq(&table);
 }
 
+/// Some tell what a model thinks only to accounts that have shown who they are. All else works without.
+#[tokio::test]
+async fn thoughts_that_are_refused_are_not_asked_for_again() {
+    let refused = r#"{"error":{"message":"Your organization must be verified to generate reasoning summaries."}}"#;
+    let other = r#"{"error":{"message":"The prompt is too long."}}"#;
+    let refusal = |body| Reply::status(400).body(body);
+    let double =
+        ModelDouble::start([refusal(refused), Reply::text("a"), Reply::text("b"), refusal(other), refusal(refused)])
+            .await;
+    let model = models(&double, "openai-responses", "reasoning_effort = 'low'").open("lab").unwrap();
+    let mut stops = Vec::new();
+    for _ in 0..4 {
+        let items: Vec<_> = model.stream(prompt("hi")).collect().await;
+        stops.push(items.last().unwrap().is_ok());
+    }
+    assert_eq!(stops, [true, true, false, false]);
+    let reasoning: Vec<_> = double.asked().iter().map(|asked| asked.body["reasoning"].to_string()).collect();
+    let without = r#"{"effort":"low"}"#;
+    assert_eq!(reasoning, [r#"{"effort":"low","summary":"detailed"}"#, without, without, without, without]);
+}
+
 /// What a provider has signed goes back to it while the turn lasts, as it came.
 #[tokio::test]
 async fn signatures_go_back() {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{DEFAULT_EFFORT, Options, id};
-use crate::model::ReasoningEffort;
+use crate::model::{Model, ReasoningEffort};
 use crate::policy::Mode;
 
 /// One option and its value.
@@ -106,7 +106,7 @@ pub(super) fn list(options: &Options) -> Vec<ConfigOption> {
             "How much the model should think; those that cannot reason ignore it",
             Category::ThoughtLevel,
             effort.map_or(DEFAULT_EFFORT, ReasoningEffort::id),
-            efforts(),
+            efforts(&*model, effort),
         ),
     ];
     let flags = [
@@ -171,11 +171,14 @@ fn modes() -> Vec<OptionGroup> {
     flat(Mode::ALL.map(choice).into())
 }
 
-fn efforts() -> Vec<OptionGroup> {
+/// Those of the model, and the one that was chosen for another.
+fn efforts(model: &dyn Model, chosen: Option<ReasoningEffort>) -> Vec<OptionGroup> {
     let choice =
         |value: &str, name: &str| OptionChoice { value: value.to_owned(), name: name.to_owned(), description: None };
-    let all = ReasoningEffort::ALL.map(|effort| choice(effort.id(), effort.title()));
-    flat(std::iter::once(choice(DEFAULT_EFFORT, "Default")).chain(all).collect())
+    let takes = model.efforts();
+    let offered = ReasoningEffort::ALL.into_iter().filter(|effort| takes.contains(effort) || chosen == Some(*effort));
+    let offered = offered.map(|effort| choice(effort.id(), effort.title()));
+    flat(std::iter::once(choice(DEFAULT_EFFORT, "Default")).chain(offered).collect())
 }
 
 /// Under their providers where there are several, else flat.

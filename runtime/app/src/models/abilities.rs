@@ -12,6 +12,9 @@ use super::settings::WireFormat;
 
 use ReasoningEffort::{High, Low, Max, Medium, Minimal, None as Off, Xhigh};
 
+/// Every effort: for models of which nothing else is known.
+const ANY: &[ReasoningEffort] = &ReasoningEffort::ALL;
+
 /// The efforts of Qwen 3.8, whoever serves it.
 const QWEN: &[ReasoningEffort] = &[Off, Low, Medium, Xhigh];
 
@@ -20,20 +23,20 @@ pub(super) fn is_qwen(model: &str) -> bool {
     model.rsplit('/').next().is_some_and(|name| name.to_ascii_lowercase().starts_with("qwen3.8"))
 }
 
+/// The efforts that a model takes, from the least.
+pub(super) fn efforts(wire: WireFormat, model: &str) -> &'static [ReasoningEffort] {
+    match wire {
+        WireFormat::OpenaiChat | WireFormat::OpenaiResponses | WireFormat::Ollama if is_qwen(model) => QWEN,
+        WireFormat::OpenaiChat | WireFormat::OpenaiResponses => openai(model).map_or(ANY, |known| known.efforts(model)),
+        WireFormat::Gemini if !thinks(wire, model) => &[],
+        WireFormat::Anthropic | WireFormat::Gemini | WireFormat::Ollama => ANY,
+    }
+}
+
 /// The effort that a model takes and that is nearest to the one that is wanted; none for a model that takes none.
 pub(super) fn effort(wire: WireFormat, model: &str, wanted: ReasoningEffort) -> Option<ReasoningEffort> {
-    let takes = match wire {
-        WireFormat::OpenaiChat | WireFormat::OpenaiResponses if is_qwen(model) => QWEN,
-        WireFormat::OpenaiChat | WireFormat::OpenaiResponses => match openai(model) {
-            Some(known) => known.efforts(model),
-            None => return Some(wanted),
-        },
-        WireFormat::Ollama if is_qwen(model) => QWEN,
-        WireFormat::Gemini if !thinks(wire, model) => &[],
-        WireFormat::Anthropic | WireFormat::Gemini | WireFormat::Ollama => return Some(wanted),
-    };
     // Of two that are equally near, the one with more thought.
-    takes.iter().rev().min_by_key(|effort| rank(**effort).abs_diff(rank(wanted))).copied()
+    efforts(wire, model).iter().rev().min_by_key(|effort| rank(**effort).abs_diff(rank(wanted))).copied()
 }
 
 fn rank(effort: ReasoningEffort) -> usize {

@@ -161,6 +161,14 @@ impl Failures {
         }
     }
 
+    /// Whether the provider refuses to tell what the model thinks: of a model that does not think, or to an account
+    /// that has not shown who it is.
+    pub(super) fn are_thoughts_refused(error: &ModelError) -> bool {
+        let message = error.message.to_ascii_lowercase();
+        let words = ["reasoning summar", "reasoning.summary", "encrypted content", "thinking is not"];
+        error.status == Some(400) && words.iter().any(|words| message.contains(words))
+    }
+
     fn timeout(&self, timeout: StreamTimeout) -> ModelError {
         let (what, setting) = match timeout {
             StreamTimeout::Headers => ("has not begun to answer in time", "response_secs"),

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use acp_runtime_agent::model::{Model, ModelChoice, ModelError, ModelEvent, ModelRequest, ReasoningEffort};
 use acp_runtime_agent::transcript::Price;
@@ -201,16 +202,17 @@ impl Provider {
         let structured = self.settings.tool_mode == ToolMode::JsonSchema && !request.tools.is_empty();
         if wire == WireFormat::Ollama && (structured || effort.is_some() && abilities::is_qwen(model)) {
             let (wire, endpoint) = (WireFormat::OpenaiChat, format!("{}v1/", self.endpoint));
-            return Manner { wire, endpoint, effort, structured };
+            return Manner { wire, endpoint, effort, structured, thoughts: true };
         }
-        Manner { wire, endpoint: self.endpoint.clone(), effort, structured }
+        let thoughts = abilities::thinks(wire, model);
+        Manner { wire, endpoint: self.endpoint.clone(), effort, structured, thoughts }
     }
 
     fn options(&self, model: &str, manner: &Manner, key: Option<&Secret>) -> ChatOptions {
-        let Manner { wire, effort, .. } = *manner;
+        let Manner { wire, effort, thoughts, .. } = *manner;
         let mut options = ChatOptions::default()
             .with_capture_content(true)
-            .with_capture_reasoning_content(abilities::thinks(wire, model))
+            .with_capture_reasoning_content(thoughts)
             .with_capture_tool_calls(wire != WireFormat::OpenaiChat)
             .with_capture_usage(true)
             .with_stream_header_timeout(self.settings.timeouts.response())
@@ -252,6 +254,8 @@ struct Manner {
     effort: Option<ReasoningEffort>,
     /// Whether answers are JSON of our schema.
     structured: bool,
+    /// Whether it is asked for what the model thinks.
+    thoughts: bool,
 }
 
 impl Manner {
@@ -301,6 +305,8 @@ pub(super) struct ProviderModel {
     failures: Failures,
     account: Account,
     http: Arc<HttpClient>,
+    /// Whether the provider has refused to tell what the model thinks.
+    are_thoughts_refused: AtomicBool,
 }
 
 impl ProviderModel {
@@ -314,6 +320,7 @@ impl ProviderModel {
             model,
             provider,
             http,
+            are_thoughts_refused: AtomicBool::new(false),
         }
     }
 
@@ -356,6 +363,20 @@ impl ProviderModel {
         Ok(chunks)
     }
 
+    /// Asks once more without the model's thoughts where only they are refused, and from then on at once.
+    async fn connect_somehow(&self, request: &ModelRequest, manner: &mut Manner) -> Result<Answered, ModelError> {
+        manner.thoughts &= !self.are_thoughts_refused.load(Ordering::Relaxed);
+        match self.connect(request, manner).await {
+            Err(error) if manner.thoughts && Failures::are_thoughts_refused(&error) => {
+                manner.thoughts = false;
+                let answered = self.connect(request, manner).await?;
+                self.are_thoughts_refused.store(true, Ordering::Relaxed);
+                Ok(answered)
+            }
+            answered => answered,
+        }
+    }
+
     /// Why nothing was answered to a request with this key.
     fn refusal(&self, error: Broken, key: Option<&FoundKey>) -> ModelError {
         let error = self.failures.translate(error, false);
@@ -370,8 +391,8 @@ impl ProviderModel {
     /// One request and its answer; ends after [`ModelEvent::Stop`] or the first error.
     fn attempt(&self, request: Arc<ModelRequest>) -> impl Stream<Item = Result<ModelEvent, ModelError>> + Send {
         try_stream! {
-            let manner = self.provider.manner(&self.model, &request);
-            let mut chunks = self.connect(&request, &manner).await?;
+            let mut manner = self.provider.manner(&self.model, &request);
+            let mut chunks = self.connect_somehow(&request, &mut manner).await?;
             let mut answer = Answer::new(manner.wire, manner.structured);
             let mut end = None;
             while let Some(chunk) = chunks.next().await {
@@ -398,6 +419,10 @@ impl ProviderModel {
 impl Model for ProviderModel {
     fn id(&self) -> &str {
         &self.id
+    }
+
+    fn efforts(&self) -> &[ReasoningEffort] {
+        abilities::efforts(self.provider.wire(), &self.model)
     }
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'_, Result<ModelEvent, ModelError>> {
