@@ -108,6 +108,17 @@ async fn every_error_in_its_order() {
         assert_eq!(refused(&editor, method, params.clone()).await, (-32602, no_panel.clone()), "{method}");
     }
 
+    for (params, problem) in [
+        (json!({ "sessionId": session }), "unknown panel: `panel` is missing"),
+        (json!({ "sessionId": session, "panel": null }), "unknown panel: `panel` is missing"),
+        (json!({ "sessionId": session, "panel": 5 }), "unknown panel: `panel` must be a string"),
+    ] {
+        for method in ["_aar/panel_snapshot", "_aar/panel_action"] {
+            let data = json!({ "panel": problem, "available": names });
+            assert_eq!(refused(&editor, method, params.clone()).await, (-32602, data), "{method}");
+        }
+    }
+
     editor.call("_aar/panel_action", action(&session, "add", "tasks", "one")).await;
     let available = ["add", "start", "done", "delete", "clear", "refresh"];
     let busy = json!({ "action": "a prompt is in flight for this session — cancel it first" });
@@ -125,6 +136,12 @@ async fn every_error_in_its_order() {
             let answer = refused(&editor, "_aar/panel_action", action(&session, name, node, "")).await;
             assert_eq!(answer, (-32602, expected));
         }
+        let no_action = json!({ "sessionId": session, "panel": "tasks" });
+        let data = json!({ "action": "unknown action: `action` is missing", "available": available });
+        assert_eq!(refused(&editor, "_aar/panel_action", no_action).await, (-32602, data));
+        let no_node = json!({ "sessionId": session, "panel": "tasks", "action": "done", "nodeId": null });
+        let data = json!({ "nodeId": "unknown node: `nodeId` is missing" });
+        assert_eq!(refused(&editor, "_aar/panel_action", no_node).await, (-32602, data));
         if let Some(prompt) = prompt {
             let answer = refused(&editor, "_aar/panel_action", action(&session, "done", "task:1", "")).await;
             assert_eq!(answer, (-32602, busy.clone()));

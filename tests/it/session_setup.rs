@@ -1,7 +1,7 @@
 //! What a client says of a session when it opens it: folders beside the first, and instructions for the model.
 
 use acp_runtime_tests::model_double::{ModelDouble, Reply};
-use acp_runtime_tests::{CallView, EditorDouble, Runtime};
+use acp_runtime_tests::{CallView, EditorDouble, EditorOptions, Runtime};
 use serde_json::{Value, json};
 
 /// Reads a file with the person's own command.
@@ -45,6 +45,70 @@ async fn further_folders_are_roots_for_as_long_as_they_are_named() {
     assert_eq!(call.status(), "failed", "{}", call.text());
     assert!(call.text().contains("denied"), "{}", call.text());
     assert_eq!(listed(&editor, &runtime.project().display().to_string()).await[0].get("additionalDirectories"), None);
+    editor.close().await;
+}
+
+/// Many clients show nothing but the message.
+#[tokio::test]
+async fn a_refused_request_says_why_in_its_message() {
+    let runtime = Runtime::new();
+    let editor = runtime.spawn(EditorOptions::default());
+    let project = runtime.project();
+    let early = editor.request("session/list", json!({})).await.unwrap_err();
+    assert_eq!(
+        (early.code, early.message.as_str()),
+        (-32600, "Invalid request: `initialize` must be the first request")
+    );
+    editor.initialize().await;
+    let session = editor.new_session().await;
+    for (method, params, code, message) in [
+        ("session/new", json!({ "cwd": project }), -32602, "Invalid params: missing field `mcpServers`"),
+        (
+            "session/new",
+            json!({ "cwd": "x", "mcpServers": [] }),
+            -32602,
+            "Invalid params: `cwd`: must be an absolute path, not `x`",
+        ),
+        (
+            "session/new",
+            json!({ "cwd": "/no/such", "mcpServers": [] }),
+            -32602,
+            "Invalid params: `/no/such` cannot be opened as a folder of the session: it does not exist; give the path of an existing folder",
+        ),
+        (
+            "session/prompt",
+            json!({ "sessionId": session, "prompt": [] }),
+            -32602,
+            "Invalid params: `prompt`: must not be empty",
+        ),
+        (
+            "session/prompt",
+            json!({ "sessionId": session, "prompt": [{ "type": "odd" }] }),
+            -32602,
+            "Invalid params: block 0: ",
+        ),
+        (
+            "session/set_mode",
+            json!({ "sessionId": session, "modeId": "x" }),
+            -32602,
+            "Invalid params: `modeId`: unknown mode",
+        ),
+        (
+            "session/load",
+            json!({ "sessionId": "gone", "cwd": project, "mcpServers": [] }),
+            -32002,
+            "unknown session `gone`",
+        ),
+        ("session/frobnicate", json!({}), -32601, "Method not found: `session/frobnicate`"),
+        // These are Aar's, and the words of its contract.
+        ("_aar/panel_list", json!({}), -32602, "Invalid params"),
+        ("_aar/frobnicate", json!({}), -32601, "Method not found"),
+    ] {
+        let error = editor.request(method, params).await.unwrap_err();
+        assert_eq!(error.code, code, "{method}: {error:?}");
+        let same = error.message == message || (message.ends_with(": ") && error.message.starts_with(message));
+        assert!(same && !error.data.is_null() && !error.message.contains('\n'), "{method}: {error:?}");
+    }
     editor.close().await;
 }
 

@@ -13,6 +13,7 @@ use agent_client_protocol::Channel;
 use futures::future::BoxFuture;
 
 use backlog::Backlog;
+pub use envelope::because;
 
 /// A connection to one client, ready to be served.
 pub struct Transport {

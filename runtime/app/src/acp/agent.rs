@@ -302,7 +302,7 @@ impl State {
         let session = self
             .sessions
             .get(&id)
-            .ok_or_else(|| RequestError::field("sessionId", format!("unknown session '{id}'")))?;
+            .ok_or_else(|| RequestError::contract("sessionId", format!("unknown session '{id}'")))?;
         let (mut reply, answer) = oneshot::channel();
         let handle = session.handle.clone();
         session.queue_for_panels(Box::pin(async move {

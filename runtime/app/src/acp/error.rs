@@ -1,18 +1,19 @@
 //! Why a request is not answered with a result, and the one place that gives it a JSON-RPC form.
 //!
-//! Each error has the code of the protocol and `data` that says what to do. What a peer sent is never repeated, apart
-//! from ids and paths. Tested by a table.
+//! Each error has the code of the protocol, a message that says why, and `data` that says what to do. What a peer sent
+//! is never repeated, apart from ids, paths and the names of methods. Tested by a table.
 
 use acp_runtime_agent::capability::RootId;
 use acp_runtime_agent::model::{ModelError, ModelErrorKind};
 use acp_runtime_agent::options::OptionError;
-use acp_runtime_agent::panel::PanelError;
 use acp_runtime_agent::session::{OpenError, PromptError};
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::turn::TurnError;
 use agent_client_protocol::{Error, ErrorCode};
 use serde_json::{Map, Value, json};
+
+use crate::transport::because;
 
 /// Why a request is refused or has failed.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +37,7 @@ pub(super) enum RequestError {
     #[error("{0}")]
     Form(String),
     /// One parameter is not right.
-    #[error("{field}: {reason}")]
+    #[error("`{field}`: {reason}")]
     Field {
         /// Which.
         field: &'static str,
@@ -78,15 +79,30 @@ pub(super) enum RequestError {
     /// The kept keys could not all be forgotten.
     #[error("not every key could be forgotten: {0}")]
     Logout(String),
-    /// A panel did not answer.
-    #[error(transparent)]
-    Panel(#[from] PanelError),
+    /// What Aar's contract says to a request for a panel: its words are in `data`, and clients look at them there.
+    #[error("{field}: {reason}")]
+    Contract {
+        /// The parameter.
+        field: &'static str,
+        /// What the contract says of it.
+        reason: String,
+        /// What there is to choose from, where the contract has that.
+        available: Option<Vec<String>>,
+    },
+    /// A panel could not be drawn; why.
+    #[error("{0}")]
+    Panel(String),
 }
 
 impl RequestError {
     /// One parameter is not right.
     pub(super) fn field(field: &'static str, reason: impl Into<String>) -> Self {
         Self::Field { field, reason: reason.into(), available: None }
+    }
+
+    /// What Aar's contract says of a parameter.
+    pub(super) fn contract(field: &'static str, reason: impl Into<String>) -> Self {
+        Self::Contract { field, reason: reason.into(), available: None }
     }
 
     /// An option that was not changed; `field` has its value.
@@ -99,6 +115,7 @@ impl RequestError {
                 Self::Field { field, reason: "not a value of this option".to_owned(), available: Some(available) }
             }
             OptionError::Model(reason) => Self::field(field, reason),
+            error @ OptionError::Withheld { .. } => Self::field("configId", error.to_string()),
         }
     }
 
@@ -126,26 +143,19 @@ impl From<RequestError> for Error {
         let message = error.to_string();
         match error {
             RequestError::NotInitialized | RequestError::Initialized | RequestError::TakenId => {
-                Self::invalid_request().data(json!({ "reason": message }))
+                because(Self::invalid_request(), &message).data(json!({ "reason": message }))
             }
             RequestError::Cancelled => Self::request_cancelled(),
-            RequestError::UnknownMethod(method) => Self::method_not_found().data(json!({ "method": method })),
-            RequestError::Form(details) => Self::invalid_params().data(json!({ "details": details })),
-            RequestError::Field { field, reason, available } => {
-                let mut data = Map::new();
-                data.insert(field.to_owned(), reason.into());
-                if let Some(available) = available {
-                    data.insert("available".to_owned(), available.into());
-                }
-                Self::invalid_params().data(Value::Object(data))
-            }
+            RequestError::UnknownMethod(method) => unknown_method(&method),
+            RequestError::Form(details) => invalid(&details).data(json!({ "details": details })),
+            RequestError::Field { field, reason, available } => invalid(&message).data(about(field, reason, available)),
             RequestError::Block { index, kind, reason: _ } => {
-                Self::invalid_params().data(json!({ "prompt": message, "block": index, "kind": kind }))
+                invalid(&message).data(json!({ "prompt": message, "block": index, "kind": kind }))
             }
             RequestError::UnknownSession(id) => unknown_session(&id, message),
             RequestError::Open(error) => open(error, message),
             RequestError::Store(StoreError::BadCursor(_)) => {
-                Self::invalid_params().data(json!({ "cursor": "not a cursor of this list" }))
+                Self::from(RequestError::field("cursor", "not a cursor of this list"))
             }
             RequestError::Store(error) => store(&error),
             RequestError::Prompt { session, error } => prompt(&session, error, message),
@@ -154,9 +164,32 @@ impl From<RequestError> for Error {
                 let data = json!({ "details": details, "reason": "secrets", "retryable": true });
                 Self::new(ErrorCode::INTERNAL_ERROR, message).data(data)
             }
-            RequestError::Panel(error) => panel(error, message),
+            RequestError::Contract { field, reason, available } => {
+                Self::invalid_params().data(about(field, reason, available))
+            }
+            RequestError::Panel(message) => {
+                let data = json!({ "details": message, "reason": "panel", "retryable": true });
+                Self::new(ErrorCode::INTERNAL_ERROR, message).data(data)
+            }
         }
     }
+}
+
+fn invalid(reason: &str) -> Error {
+    because(Error::invalid_params(), reason)
+}
+
+/// `data` about one parameter.
+fn about(field: &str, reason: String, available: Option<Vec<String>>) -> Value {
+    let available = available.map(|available| ("available".to_owned(), available.into()));
+    Value::Object(std::iter::once((field.to_owned(), reason.into())).chain(available).collect())
+}
+
+/// The message of Aar's own methods is the contract's.
+fn unknown_method(method: &str) -> Error {
+    let error = Error::method_not_found();
+    let error = if method.starts_with("_aar/") { error } else { because(error, &format!("`{method}`")) };
+    error.data(json!({ "method": method }))
 }
 
 fn unknown_session(id: &SessionId, message: String) -> Error {
@@ -166,9 +199,9 @@ fn unknown_session(id: &SessionId, message: String) -> Error {
 fn open(error: OpenError, message: String) -> Error {
     match error {
         OpenError::Unknown(id) => unknown_session(&id, message),
-        OpenError::Folder { root: RootId(0), .. } => Error::invalid_params().data(json!({ "cwd": message })),
-        OpenError::Folder { .. } => Error::invalid_params().data(json!({ "additionalDirectories": message })),
-        OpenError::NoMessage { .. } => Error::invalid_params().data(json!({ "_meta.aar.messageId": message })),
+        OpenError::Folder { root: RootId(0), .. } => invalid(&message).data(json!({ "cwd": message })),
+        OpenError::Folder { .. } => invalid(&message).data(json!({ "additionalDirectories": message })),
+        OpenError::NoMessage { .. } => invalid(&message).data(json!({ "_meta.aar.messageId": message })),
         OpenError::Store(error) => store(&error),
         OpenError::Setup { message, hint } => {
             let data = json!({ "details": message, "reason": "configuration", "hint": hint, "retryable": false });
@@ -196,7 +229,9 @@ fn store(error: &StoreError) -> Error {
 
 fn prompt(session: &SessionId, error: PromptError, message: String) -> Error {
     match error {
-        PromptError::Busy => Error::invalid_request().data(json!({ "reason": "busy", "details": message })),
+        PromptError::Busy => {
+            because(Error::invalid_request(), &message).data(json!({ "reason": "busy", "details": message }))
+        }
         PromptError::Closed => unknown_session(session, message),
         PromptError::Turn(TurnError::Model(error)) => model(&error),
         PromptError::Turn(TurnError::Store(error)) => store(&error),
@@ -231,28 +266,6 @@ fn model(error: &ModelError) -> Error {
         | ModelErrorKind::Unconfigured => ErrorCode::INTERNAL_ERROR,
     };
     Error::new(code, error.message.as_str()).data(Value::Object(data))
-}
-
-/// Aar's errors of `_aar/panel_*`, word for word where clients may look at them.
-fn panel(error: PanelError, message: String) -> Error {
-    match error {
-        PanelError::UnknownPanel { panel, available } => {
-            Error::invalid_params().data(json!({ "panel": format!("unknown panel '{panel}'"), "available": available }))
-        }
-        PanelError::UnknownAction { action, available } => Error::invalid_params()
-            .data(json!({ "action": format!("unknown action '{action}'"), "available": available })),
-        PanelError::UnknownNode(node) => {
-            Error::invalid_params().data(json!({ "nodeId": format!("unknown node '{node}'") }))
-        }
-        PanelError::WrongKind { action, kind } => Error::invalid_params()
-            .data(json!({ "action": format!("'{action}' does not apply to node kind '{kind}'") })),
-        PanelError::Busy => Error::invalid_params()
-            .data(json!({ "action": "a prompt is in flight for this session — cancel it first" })),
-        PanelError::Failed { .. } => {
-            let data = json!({ "details": message, "reason": "panel", "retryable": true });
-            Error::new(ErrorCode::INTERNAL_ERROR, message).data(data)
-        }
-    }
 }
 
 #[cfg(test)]
@@ -305,33 +318,37 @@ mod tests {
             turn(TurnError::Internal("a tool is broken".to_owned())),
             RequestError::Prompt { session: session(), error: PromptError::Busy },
             RequestError::Prompt { session: session(), error: PromptError::Closed },
-            PanelError::Failed { panel: "tasks".to_owned(), reason: "trap".to_owned() }.into(),
+            RequestError::contract("nodeId", "unknown node 'n'"),
+            RequestError::UnknownMethod("_aar/x".to_owned()),
+            RequestError::Panel("panel `tasks` failed: trap".to_owned()),
         ]
         .into_iter()
         .map(|error| serde_json::to_string(&Error::from(error)).unwrap())
         .collect();
         expect![[r#"
-            {"code":-32600,"message":"Invalid request","data":{"reason":"`initialize` must be the first request"}}
-            {"code":-32600,"message":"Invalid request","data":{"reason":"`initialize` was answered already"}}
-            {"code":-32600,"message":"Invalid request","data":{"reason":"a request with this id is not answered yet: ids are unique while in flight"}}
+            {"code":-32600,"message":"Invalid request: `initialize` must be the first request","data":{"reason":"`initialize` must be the first request"}}
+            {"code":-32600,"message":"Invalid request: `initialize` was answered already","data":{"reason":"`initialize` was answered already"}}
+            {"code":-32600,"message":"Invalid request: a request with this id is not answered yet: ids are unique while in flight","data":{"reason":"a request with this id is not answered yet: ids are unique while in flight"}}
             {"code":-32800,"message":"Request cancelled"}
-            {"code":-32601,"message":"Method not found","data":{"method":"x/y"}}
-            {"code":-32602,"message":"Invalid params","data":{"cwd":"must be an absolute path"}}
+            {"code":-32601,"message":"Method not found: `x/y`","data":{"method":"x/y"}}
+            {"code":-32602,"message":"Invalid params: `cwd`: must be an absolute path","data":{"cwd":"must be an absolute path"}}
             {"code":-32002,"message":"unknown session `s-1`","data":{"sessionId":"s-1"}}
             {"code":-32002,"message":"unknown session `s-1`","data":{"sessionId":"s-1"}}
-            {"code":-32602,"message":"Invalid params","data":{"cwd":"`/x` cannot be opened as a folder of the session: not found"}}
-            {"code":-32602,"message":"Invalid params","data":{"additionalDirectories":"`/y` cannot be opened as a folder of the session: not found"}}
-            {"code":-32602,"message":"Invalid params","data":{"_meta.aar.messageId":"session `s-1` has no message `msg-9`"}}
+            {"code":-32602,"message":"Invalid params: `/x` cannot be opened as a folder of the session: not found","data":{"cwd":"`/x` cannot be opened as a folder of the session: not found"}}
+            {"code":-32602,"message":"Invalid params: `/y` cannot be opened as a folder of the session: not found","data":{"additionalDirectories":"`/y` cannot be opened as a folder of the session: not found"}}
+            {"code":-32602,"message":"Invalid params: session `s-1` has no message `msg-9`","data":{"_meta.aar.messageId":"session `s-1` has no message `msg-9`"}}
             {"code":-32603,"message":"no model `x`","data":{"details":"no model `x`","reason":"configuration","hint":"see `acp-runtime models`","retryable":false}}
             {"code":-32603,"message":"the session store at `/db` cannot be written: No space left","data":{"details":"the session store at `/db` cannot be written: No space left","reason":"store","retryable":true}}
             {"code":-32600,"message":"session `s-1` is open in another process (4711)","data":{"sessionId":"s-1","details":"session `s-1` is open in another process (4711); close it there, or end that process, and try again","reason":"in_use","process":4711,"retryable":true}}
-            {"code":-32602,"message":"Invalid params","data":{"cursor":"not a cursor of this list"}}
+            {"code":-32602,"message":"Invalid params: `cursor`: not a cursor of this list","data":{"cursor":"not a cursor of this list"}}
             {"code":-32000,"message":"the key was not accepted; check `api_key`","data":{"details":"the key was not accepted; check `api_key`","reason":"auth","provider":"anthropic","status":401,"retryAfterSeconds":3,"retryable":false}}
             {"code":-32603,"message":"the key was not accepted; check `api_key`","data":{"details":"the key was not accepted; check `api_key`","reason":"rate_limit","provider":"anthropic","status":429,"retryAfterSeconds":3,"retryable":true}}
             {"code":-32603,"message":"the session store at `/db` cannot be written: it may only be read","data":{"details":"the session store at `/db` cannot be written: it may only be read","reason":"store","retryable":false}}
             {"code":-32603,"message":"a tool is broken","data":{"details":"a tool is broken","reason":"internal","retryable":false}}
-            {"code":-32600,"message":"Invalid request","data":{"reason":"busy","details":"the session is busy with another prompt: wait for it, or cancel it"}}
+            {"code":-32600,"message":"Invalid request: the session is busy with another prompt: wait for it, or cancel it","data":{"reason":"busy","details":"the session is busy with another prompt: wait for it, or cancel it"}}
             {"code":-32002,"message":"the session is closed","data":{"sessionId":"s-1"}}
+            {"code":-32602,"message":"Invalid params","data":{"nodeId":"unknown node 'n'"}}
+            {"code":-32601,"message":"Method not found","data":{"method":"_aar/x"}}
             {"code":-32603,"message":"panel `tasks` failed: trap","data":{"details":"panel `tasks` failed: trap","reason":"panel","retryable":true}}"#]].assert_eq(&table.join("\n"));
     }
 

@@ -242,32 +242,32 @@ async fn bad_requests_are_refused_with_a_reason() {
     let shown = lines(&table);
     assert!(!shown.contains("sk-secret"));
     expect![[r#"
-        {"error":{"code":-32600,"message":"Invalid request","data":{"reason":"`initialize` must be the first request"}},"id":1}
-        {"method":"initialize","error":{"code":-32600,"message":"Invalid request","data":{"reason":"`initialize` was answered already"}}}
-        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"details":"missing field `cwd`"}}}
-        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"details":"missing field `mcpServers`"}}}
-        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"cwd":"must be an absolute path, not `p`"}}}
-        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"cwd":"`/missing` cannot be opened as a folder of the session: No such file or directory"}}}
-        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"details":"invalid type, expected a sequence"}}}
+        {"error":{"code":-32600,"message":"Invalid request: `initialize` must be the first request","data":{"reason":"`initialize` must be the first request"}},"id":1}
+        {"method":"initialize","error":{"code":-32600,"message":"Invalid request: `initialize` was answered already","data":{"reason":"`initialize` was answered already"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params: missing field `cwd`","data":{"details":"missing field `cwd`"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params: missing field `mcpServers`","data":{"details":"missing field `mcpServers`"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params: `cwd`: must be an absolute path, not `p`","data":{"cwd":"must be an absolute path, not `p`"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params: `/missing` cannot be opened as a folder of the session: No such file or directory","data":{"cwd":"`/missing` cannot be opened as a folder of the session: No such file or directory"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params: invalid type, expected a sequence","data":{"details":"invalid type, expected a sequence"}}}
         {"method":"session/new","error":null}
-        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"additionalDirectories":"must be an absolute path, not `q`"}}}
-        {"method":"session/new","error":{"code":-32602,"message":"Invalid params","data":{"systemPrompt":"content must not be empty"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params: `additionalDirectories`: must be an absolute path, not `q`","data":{"additionalDirectories":"must be an absolute path, not `q`"}}}
+        {"method":"session/new","error":{"code":-32602,"message":"Invalid params: `systemPrompt`: content must not be empty","data":{"systemPrompt":"content must not be empty"}}}
         {"method":"session/load","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
         {"method":"session/prompt","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
-        {"method":"session/prompt","error":{"code":-32602,"message":"Invalid params","data":{"prompt":"must not be empty"}}}
-        {"method":"session/prompt","error":{"code":-32602,"message":"Invalid params","data":{"details":"invalid type, expected a sequence"}}}
+        {"method":"session/prompt","error":{"code":-32602,"message":"Invalid params: `prompt`: must not be empty","data":{"prompt":"must not be empty"}}}
+        {"method":"session/prompt","error":{"code":-32602,"message":"Invalid params: invalid type, expected a sequence","data":{"details":"invalid type, expected a sequence"}}}
         {"method":"session/close","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
         {"method":"session/set_mode","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
-        {"method":"session/set_mode","error":{"code":-32602,"message":"Invalid params","data":{"modeId":"unknown mode","available":["review","auto-edit","auto","read-only","plan"]}}}
-        {"method":"session/list","error":{"code":-32602,"message":"Invalid params","data":{"cursor":"not a cursor of this list"}}}
-        {"method":"session/list","error":{"code":-32602,"message":"Invalid params","data":{"cwd":"must be an absolute path, not `relative`"}}}
-        {"method":"authenticate","error":{"code":-32602,"message":"Invalid params","data":{"methodId":"unknown method","available":["settings"]}}}
-        {"method":"session/fork","error":{"code":-32602,"message":"Invalid params","data":{"details":"missing field `cwd`"}}}
+        {"method":"session/set_mode","error":{"code":-32602,"message":"Invalid params: `modeId`: unknown mode","data":{"modeId":"unknown mode","available":["review","auto-edit","auto","read-only","plan"]}}}
+        {"method":"session/list","error":{"code":-32602,"message":"Invalid params: `cursor`: not a cursor of this list","data":{"cursor":"not a cursor of this list"}}}
+        {"method":"session/list","error":{"code":-32602,"message":"Invalid params: `cwd`: must be an absolute path, not `relative`","data":{"cwd":"must be an absolute path, not `relative`"}}}
+        {"method":"authenticate","error":{"code":-32602,"message":"Invalid params: `methodId`: unknown method","data":{"methodId":"unknown method","available":["settings"]}}}
+        {"method":"session/fork","error":{"code":-32602,"message":"Invalid params: missing field `cwd`","data":{"details":"missing field `cwd`"}}}
         {"method":"session/fork","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
-        {"method":"session/fork","error":{"code":-32602,"message":"Invalid params","data":{"cursorId":"no cursors are given out: name a message in `_meta.aar.messageId`"}}}
-        {"method":"session/fork","error":{"code":-32602,"message":"Invalid params","data":{"_meta.aar.messageId":"session `s-1` has no message `nope`"}}}
-        {"method":"_other/thing","error":{"code":-32601,"message":"Method not found","data":{"method":"_other/thing"}}}
-        {"method":"$/nothing","error":{"code":-32601,"message":"Method not found","data":{"method":"$/nothing"}}}"#]].assert_eq(&shown);
+        {"method":"session/fork","error":{"code":-32602,"message":"Invalid params: `cursorId`: no cursors are given out: name a message in `_meta.aar.messageId`","data":{"cursorId":"no cursors are given out: name a message in `_meta.aar.messageId`"}}}
+        {"method":"session/fork","error":{"code":-32602,"message":"Invalid params: session `s-1` has no message `nope`","data":{"_meta.aar.messageId":"session `s-1` has no message `nope`"}}}
+        {"method":"_other/thing","error":{"code":-32601,"message":"Method not found: `_other/thing`","data":{"method":"_other/thing"}}}
+        {"method":"$/nothing","error":{"code":-32601,"message":"Method not found: `$/nothing`","data":{"method":"$/nothing"}}}"#]].assert_eq(&shown);
     client.notify("session/cancel", json!({ "sessionId": 5 }));
     client.notify("session/cancel", json!({ "sessionId": "nope" }));
     client.notify("nothing", json!({}));

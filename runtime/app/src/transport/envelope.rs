@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use acp_runtime_agent::plain;
 use agent_client_protocol::{
     Error, RawJsonRpcError, RawJsonRpcId, RawJsonRpcMessage, RawJsonRpcNotification, RawJsonRpcParams,
     RawJsonRpcRequest, RawJsonRpcResponse, TransportFrame,
@@ -19,6 +20,9 @@ use serde_json::{Map, Value, json};
 
 /// Begins an id that stands for another one, whose JSON text follows.
 const STAND_IN: &str = "\u{0}id:";
+
+/// Characters of a reason in the message of an error.
+const REASON: usize = 400;
 
 /// What a text is.
 pub(super) enum Read {
@@ -61,9 +65,15 @@ pub(super) fn write(frame: &TransportFrame) -> Result<String, Error> {
     frame.to_json()
 }
 
+/// An error of JSON-RPC's own with the reason in its message, in one line: many clients show nothing else of it.
+pub fn because(mut error: Error, reason: &str) -> Error {
+    error.message = format!("{}: {}", error.message, plain::line(reason, REASON));
+    error
+}
+
 /// The text of an error that answers something that is no message.
 pub(super) fn refusal(error: Error, reason: &str, id: Option<&RawValue>) -> String {
-    let error = RawJsonRpcError::from(error.data(json!({ "reason": reason })));
+    let error = RawJsonRpcError::from(because(error, reason).data(json!({ "reason": reason })));
     let answer = Answer { jsonrpc: "2.0", id: id.unwrap_or(RawValue::NULL), result: None, error: Some(&error) };
     serde_json::to_string(&answer).unwrap_or_default()
 }
@@ -262,22 +272,22 @@ mod tests {
     #[test]
     fn what_is_no_message_is_refused_under_its_id() {
         expect![[r#"
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not JSON"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not JSON"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"batches are not supported: send one message at a time"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"batches are not supported: send one message at a time"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a message is a JSON object"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a message is a JSON object"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"`method` is missing"}}}
-            refused {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"`method` is missing"}}}
-            refused {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"`jsonrpc` must be \"2.0\""}}}
-            refused {"jsonrpc":"2.0","id":"a","error":{"code":-32600,"message":"Invalid request","data":{"reason":"`jsonrpc` must be \"2.0\""}}}
-            refused {"jsonrpc":"2.0","id":1.50,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"`method` must be a string"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"`params` must be an object"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"`params` must be an object"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"`id` must be a string, a number or null"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"`id` must be a string, a number or null"}}}
-            refused {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a message with a `method` has no `result` and no `error`"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the message is not JSON","data":{"reason":"the message is not JSON"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the message is not JSON","data":{"reason":"the message is not JSON"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: batches are not supported: send one message at a time","data":{"reason":"batches are not supported: send one message at a time"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: batches are not supported: send one message at a time","data":{"reason":"batches are not supported: send one message at a time"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: a message is a JSON object","data":{"reason":"a message is a JSON object"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: a message is a JSON object","data":{"reason":"a message is a JSON object"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: `method` is missing","data":{"reason":"`method` is missing"}}}
+            refused {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: `method` is missing","data":{"reason":"`method` is missing"}}}
+            refused {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: `jsonrpc` must be \"2.0\"","data":{"reason":"`jsonrpc` must be \"2.0\""}}}
+            refused {"jsonrpc":"2.0","id":"a","error":{"code":-32600,"message":"Invalid request: `jsonrpc` must be \"2.0\"","data":{"reason":"`jsonrpc` must be \"2.0\""}}}
+            refused {"jsonrpc":"2.0","id":1.50,"error":{"code":-32600,"message":"Invalid request: `method` must be a string","data":{"reason":"`method` must be a string"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: `params` must be an object","data":{"reason":"`params` must be an object"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: `params` must be an object","data":{"reason":"`params` must be an object"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: `id` must be a string, a number or null","data":{"reason":"`id` must be a string, a number or null"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: `id` must be a string, a number or null","data":{"reason":"`id` must be a string, a number or null"}}}
+            refused {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: a message with a `method` has no `result` and no `error`","data":{"reason":"a message with a `method` has no `result` and no `error`"}}}
         "#]].assert_eq(&table(&[
             "{",
             "",
@@ -326,21 +336,21 @@ mod tests {
         let shown = table(&texts.each_ref().map(String::as_str));
         assert!(!shown.contains("s3cret"), "{shown}");
         expect![[r#"
-            refused {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a text in it has half a surrogate pair, which is no character"}}}
-            refused {"jsonrpc":"2.0","id":"a","error":{"code":-32600,"message":"Invalid request","data":{"reason":"a text in it has half a surrogate pair, which is no character"}}}
-            refused {"jsonrpc":"2.0","id":1.50,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"it is nested too deeply"}}}
-            refused {"jsonrpc":"2.0","id":8,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"it is nested too deeply"}}}
-            refused {"jsonrpc":"2.0","id":9,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a number in it is too large"}}}
-            refused {"jsonrpc":"2.0","id":1e400,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a number in it is too large"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a number in it is too large"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a number in it is too large"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a text in it has half a surrogate pair, which is no character"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a number in it is too large"}}}
-            refused {"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a number in it is too large"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not JSON"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not JSON"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not JSON"}}}
-            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a message is a JSON object, and its names are texts"}}}
+            refused {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"Invalid request: a text in it has half a surrogate pair, which is no character","data":{"reason":"a text in it has half a surrogate pair, which is no character"}}}
+            refused {"jsonrpc":"2.0","id":"a","error":{"code":-32600,"message":"Invalid request: a text in it has half a surrogate pair, which is no character","data":{"reason":"a text in it has half a surrogate pair, which is no character"}}}
+            refused {"jsonrpc":"2.0","id":1.50,"error":{"code":-32600,"message":"Invalid request: it is nested too deeply","data":{"reason":"it is nested too deeply"}}}
+            refused {"jsonrpc":"2.0","id":8,"error":{"code":-32600,"message":"Invalid request: it is nested too deeply","data":{"reason":"it is nested too deeply"}}}
+            refused {"jsonrpc":"2.0","id":9,"error":{"code":-32600,"message":"Invalid request: a number in it is too large","data":{"reason":"a number in it is too large"}}}
+            refused {"jsonrpc":"2.0","id":1e400,"error":{"code":-32600,"message":"Invalid request: a number in it is too large","data":{"reason":"a number in it is too large"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: a number in it is too large","data":{"reason":"a number in it is too large"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: a number in it is too large","data":{"reason":"a number in it is too large"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: a text in it has half a surrogate pair, which is no character","data":{"reason":"a text in it has half a surrogate pair, which is no character"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: a number in it is too large","data":{"reason":"a number in it is too large"}}}
+            refused {"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"Invalid request: a number in it is too large","data":{"reason":"a number in it is too large"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the message is not JSON","data":{"reason":"the message is not JSON"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the message is not JSON","data":{"reason":"the message is not JSON"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the message is not JSON","data":{"reason":"the message is not JSON"}}}
+            refused {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: a message is a JSON object, and its names are texts","data":{"reason":"a message is a JSON object, and its names are texts"}}}
             {"jsonrpc":"2.0","id":5,"error":{"code":-32603,"message":"the answer cannot be read: a text in it has half a surrogate pair, which is no character"}}
             {"jsonrpc":"2.0","id":"x","error":{"code":-32603,"message":"the answer cannot be read: it is nested too deeply"}}
             nothing

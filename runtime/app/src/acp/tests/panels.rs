@@ -67,8 +67,8 @@ async fn errors_come_in_the_contract_s_order() {
         {"code":-32602,"message":"Invalid params","data":{"sessionId":"required"}}
         {"code":-32602,"message":"Invalid params","data":{"sessionId":"required"}}
         {"code":-32602,"message":"Invalid params","data":{"sessionId":"unknown session 'nope'"}}
-        {"code":-32602,"message":"Invalid params","data":{"panel":"unknown panel ''","available":["tasks"]}}
-        {"code":-32602,"message":"Invalid params","data":{"panel":"unknown panel '5'","available":["tasks"]}}
+        {"code":-32602,"message":"Invalid params","data":{"panel":"unknown panel: `panel` is missing","available":["tasks"]}}
+        {"code":-32602,"message":"Invalid params","data":{"panel":"unknown panel: `panel` must be a string","available":["tasks"]}}
         {"code":-32602,"message":"Invalid params","data":{"panel":"unknown panel 'other'","available":["tasks"]}}
         {"code":-32602,"message":"Invalid params","data":{"action":"unknown action 'nope'","available":["finish","show","break"]}}
         {"code":-32602,"message":"Invalid params","data":{"nodeId":"unknown node 'nope'"}}

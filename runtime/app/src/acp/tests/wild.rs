@@ -50,17 +50,17 @@ async fn hostile_lines_are_answered_or_ignored_and_never_repeated() {
         {"result":{"sessions":[]},"id":"crlf"}
         {"result":{"sessions":[]},"id":"no newline"}
         {"result":{"sessions":[]},"id":"null params"}
-        {"error":{"code":-32602,"message":"Invalid params","data":{"details":"invalid type, expected a string"}},"id":1}
-        {"error":{"code":-32602,"message":"Invalid params","data":{"details":"invalid type, expected an object"}},"id":2}
+        {"error":{"code":-32602,"message":"Invalid params: invalid type, expected a string","data":{"details":"invalid type, expected a string"}},"id":1}
+        {"error":{"code":-32602,"message":"Invalid params: invalid type, expected an object","data":{"details":"invalid type, expected an object"}},"id":2}
         {"result":{"sessions":[]},"id":4.5}
-        {"error":{"code":-32600,"message":"Invalid request","data":{"reason":"`jsonrpc` must be \"2.0\""}},"id":5}
-        {"error":{"code":-32600,"message":"Invalid request","data":{"reason":"`jsonrpc` must be \"2.0\""}},"id":6}
-        {"error":{"code":-32600,"message":"Invalid request","data":{"reason":"`method` is missing"}},"id":7}
-        {"error":{"code":-32601,"message":"Method not found","data":{"method":""}},"id":8}
-        {"error":{"code":-32601,"message":"Method not found","data":{"method":"__proto__"}},"id":9}
-        {"error":{"code":-32600,"message":"Invalid request","data":{"reason":"batches are not supported: send one message at a time"}},"id":null}
-        {"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not JSON"}},"id":null}
-        {"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not JSON"}},"id":null}
-        {"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not UTF-8 text"}},"id":null}
+        {"error":{"code":-32600,"message":"Invalid request: `jsonrpc` must be \"2.0\"","data":{"reason":"`jsonrpc` must be \"2.0\""}},"id":5}
+        {"error":{"code":-32600,"message":"Invalid request: `jsonrpc` must be \"2.0\"","data":{"reason":"`jsonrpc` must be \"2.0\""}},"id":6}
+        {"error":{"code":-32600,"message":"Invalid request: `method` is missing","data":{"reason":"`method` is missing"}},"id":7}
+        {"error":{"code":-32601,"message":"Method not found: ``","data":{"method":""}},"id":8}
+        {"error":{"code":-32601,"message":"Method not found: `__proto__`","data":{"method":"__proto__"}},"id":9}
+        {"error":{"code":-32600,"message":"Invalid request: batches are not supported: send one message at a time","data":{"reason":"batches are not supported: send one message at a time"}},"id":null}
+        {"error":{"code":-32700,"message":"Parse error: the message is not JSON","data":{"reason":"the message is not JSON"}},"id":null}
+        {"error":{"code":-32700,"message":"Parse error: the message is not JSON","data":{"reason":"the message is not JSON"}},"id":null}
+        {"error":{"code":-32700,"message":"Parse error: the message is not UTF-8 text","data":{"reason":"the message is not UTF-8 text"}},"id":null}
         {"result":{"sessions":[]},"id":null}"#]].assert_eq(&lines(&answers));
 }

@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(read(json!("auto")), Ok("Id(\"auto\")".to_owned()));
         assert_eq!(read(json!(true)), Ok("Flag(true)".to_owned()));
         for wrong in [json!(1), json!(null), json!(["auto"])] {
-            assert_eq!(read(wrong), Err("value: must be a string or a boolean".to_owned()));
+            assert_eq!(read(wrong), Err("`value`: must be a string or a boolean".to_owned()));
         }
     }
 }

@@ -10,6 +10,7 @@ use acp_runtime_agent::server::{Reach, ServerEntry, ServerState};
 use agent_client_protocol::v1::schema;
 use serde_json::{Map, Value, json};
 
+use super::session::date;
 use super::size::line;
 use super::tool::TITLE;
 
@@ -91,8 +92,10 @@ pub(super) fn server_states(servers: &[ServerState]) -> schema::SessionInfoUpdat
             "status": server.status.as_str(),
             "tools": server.tools,
         });
-        if let (Some(state), Some(problem)) = (state.as_object_mut(), &server.problem) {
-            state.insert("problem".to_owned(), line(problem, TITLE).into());
+        let problem = server.problem.as_ref().map(|problem| ("problem", line(problem, TITLE)));
+        let next_try = server.next_try.and_then(date).map(|at| ("nextTry", at));
+        for (key, text) in problem.into_iter().chain(next_try) {
+            state[key] = text.into();
         }
         state
     };
@@ -108,6 +111,7 @@ mod tests {
     use expect_test::expect;
 
     use std::fmt::Write as _;
+    use std::time::SystemTime;
 
     use super::*;
 
@@ -185,11 +189,17 @@ mod tests {
             status: ServerStatus::Failed,
             tools: 0,
             problem: Some("p".repeat(5000)),
+            next_try: Some(SystemTime::UNIX_EPOCH),
         };
         let told = server_states(&(0..100).map(state).collect::<Vec<_>>());
         assert!(serde_json::to_string(&told).unwrap().len() < 47 * 1024);
-        let ready = ServerState { name: "a".to_owned(), status: ServerStatus::Connected, tools: 2, problem: None };
-        let told = serde_json::to_string(&server_states(&[ready])).unwrap();
+        let (name, status) = ("a".to_owned(), ServerStatus::Connected);
+        let ready = ServerState { name, status, tools: 2, problem: None, next_try: None };
+        let told = serde_json::to_string(&server_states(std::slice::from_ref(&ready))).unwrap();
         assert_eq!(told, r#"{"_meta":{"aar":{"mcp":[{"name":"a","status":"connected","tools":2}]}}}"#);
+        let next_try = Some(SystemTime::UNIX_EPOCH);
+        let told = server_states(&[ServerState { status: ServerStatus::Failed, next_try, ..ready }]);
+        let told = serde_json::to_value(told).unwrap();
+        assert_eq!(told["_meta"]["aar"]["mcp"][0]["nextTry"], "1970-01-01T00:00:00.000Z");
     }
 }

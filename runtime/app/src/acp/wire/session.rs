@@ -66,7 +66,7 @@ pub(in crate::acp) fn last_activity(at: SystemTime) -> Update {
 }
 
 /// A clock that is far off has no date to show.
-fn date(at: SystemTime) -> Option<String> {
+pub(super) fn date(at: SystemTime) -> Option<String> {
     jiff::Timestamp::try_from(at).ok().map(|at| format!("{at:.3}"))
 }
 

@@ -81,13 +81,13 @@ async fn bad_lines_are_errors_without_an_echo() {
     }
     check(&bytes, expect![[r#"
         {"jsonrpc":"2.0","id":1,"method":"ping"}
-        {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not JSON"}}}
-        {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not UTF-8 text"}}}
-        {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"batches are not supported: send one message at a time"}}}
-        {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"`jsonrpc` must be \"2.0\""}}}
-        {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"a message is a JSON object"}}}
-        {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error","data":{"reason":"the message is not JSON"}}}
-        {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"the message has more than 100 bytes"}}}
+        {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the message is not JSON","data":{"reason":"the message is not JSON"}}}
+        {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the message is not UTF-8 text","data":{"reason":"the message is not UTF-8 text"}}}
+        {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: batches are not supported: send one message at a time","data":{"reason":"batches are not supported: send one message at a time"}}}
+        {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: `jsonrpc` must be \"2.0\"","data":{"reason":"`jsonrpc` must be \"2.0\""}}}
+        {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: a message is a JSON object","data":{"reason":"a message is a JSON object"}}}
+        {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: the message is not JSON","data":{"reason":"the message is not JSON"}}}
+        {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: the message has more than 100 bytes","data":{"reason":"the message has more than 100 bytes"}}}
     "#]]).await;
 }
 
@@ -97,7 +97,7 @@ async fn a_message_of_the_limit_passes_and_one_more_byte_does_not() {
     let limits = Limits { incoming: limit, ..Limits::default() };
     let bytes =
         format!("{PING}\n {PING}\n{PING}\nContent-Length: {limit}\n\n{PING}Content-Length: 99\n\n{:99}{PING}", "");
-    let refused = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request","data":{"reason":"the message has more than 40 bytes"}}}"#;
+    let refused = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: the message has more than 40 bytes","data":{"reason":"the message has more than 40 bytes"}}}"#;
     let expected = [PING, PING, PING, PING, refused, refused, ""].join("\n");
     assert_eq!(frames(bytes.as_bytes(), limits).await, expected);
 }
