@@ -1,6 +1,7 @@
 //! A JSON Schema of a tool's arguments, as a list for people.
 //!
-//! Everything in it is a stranger's: what is shown of it is made harmless, and has an end. Tested by a table.
+//! Everything in it is a stranger's: what is shown of it is made harmless, and has an end; what is left out is counted.
+//! Tested by a table.
 
 use std::fmt::Write as _;
 
@@ -12,7 +13,7 @@ use crate::plain;
 const LINES: usize = 100;
 /// How deep arguments are shown inside of arguments.
 const DEEP: usize = 3;
-/// Characters of a description, and of a list of values.
+/// Characters of a description, of a value, and of a list of values.
 const TEXT: usize = 400;
 /// Values, and kinds of value, that are named for one argument.
 const CHOICES: usize = 16;
@@ -44,31 +45,44 @@ struct List<'a> {
 
 impl<'a> List<'a> {
     fn members(&mut self, schema: &'a Value, depth: usize) {
+        let schema = self.resolved(schema);
+        let count = properties(schema).map_or(0, Map::len);
         if depth == DEEP {
+            if count > 0 {
+                self.line(depth, |_| format!("{count} more inside"));
+            }
             return;
         }
-        for (name, member, required) in members(self.resolved(schema)) {
-            if depth > 0 && self.lines >= LINES {
+        for (index, (name, member, required)) in members(schema).enumerate() {
+            let is_shown = self.line(depth, |list| {
+                let (kind, required) = (list.kind(member, 0), if required { ", required" } else { "" });
+                format!("`{}` ({kind}{required}){}", shortened(name), list.note(member))
+            });
+            if !is_shown {
+                self.lines += count - index - 1;
                 return;
-            }
-            self.lines += 1;
-            if self.lines <= LINES {
-                let name = plain::line(name, TEXT);
-                let kind = self.kind(member, 0);
-                let required = if required { ", required" } else { "" };
-                let _ = writeln!(self.text, "{}- `{name}` ({kind}{required}){}", "  ".repeat(depth), self.note(member));
             }
             let inner = self.resolved(member);
             self.members(inner.get("items").unwrap_or(inner), depth + 1);
         }
     }
 
+    /// One more line, where there is room for it.
+    fn line(&mut self, depth: usize, text: impl FnOnce(&Self) -> String) -> bool {
+        self.lines += 1;
+        let is_shown = self.lines <= LINES;
+        if is_shown {
+            let text = text(self);
+            let _ = writeln!(self.text, "{}- {text}", "  ".repeat(depth));
+        }
+        is_shown
+    }
+
     /// What can be there, in a few words.
     fn kind(&self, schema: &'a Value, depth: usize) -> String {
         let schema = self.resolved(schema);
         let quoted = |values: &[Value]| {
-            let values: Vec<String> = values.iter().take(CHOICES).map(|value| format!("`{value}`")).collect();
-            plain::line(&values.join(" or "), TEXT)
+            listed(values.len(), values.iter().map(|value| format!("`{}`", shortened(&value.to_string()))))
         };
         if let Some(values) = schema.get("enum").and_then(Value::as_array) {
             return quoted(values);
@@ -78,9 +92,7 @@ impl<'a> List<'a> {
         }
         for any in ["anyOf", "oneOf"] {
             if let Some(choices) = schema.get(any).and_then(Value::as_array).filter(|_| depth < DEEP) {
-                let kinds: Vec<String> =
-                    choices.iter().take(CHOICES).map(|choice| self.kind(choice, depth + 1)).collect();
-                return plain::line(&kinds.join(" or "), TEXT);
+                return listed(choices.len(), choices.iter().map(|choice| self.kind(choice, depth + 1)));
             }
         }
         match schema.get("type") {
@@ -88,10 +100,10 @@ impl<'a> List<'a> {
                 Some(items) => format!("list of {}", self.kind(items, depth + 1)),
                 None => "list".to_owned(),
             },
-            Some(Value::String(kind)) => plain::line(kind, TEXT),
+            Some(Value::String(kind)) => shortened(kind),
             Some(Value::Array(kinds)) => {
                 let kinds: Vec<&str> = kinds.iter().filter_map(Value::as_str).collect();
-                plain::line(&kinds.join(" or "), TEXT)
+                listed(kinds.len(), kinds.iter().map(|kind| shortened(kind)))
             }
             _ => "anything".to_owned(),
         }
@@ -100,9 +112,9 @@ impl<'a> List<'a> {
     /// What it is for, and what holds where it is left out.
     fn note(&self, schema: &'a Value) -> String {
         let own = |key| schema.get(key).or_else(|| self.resolved(schema).get(key));
-        let about = own("description").and_then(Value::as_str).map(|text| format!(" – {}", plain::line(text, TEXT)));
+        let about = own("description").and_then(Value::as_str).map(|text| format!(" – {}", shortened(text)));
         let default = own("default").filter(|default| !default.is_null());
-        let default = default.map(|value| format!("; default `{}`", plain::line(&value.to_string(), TEXT)));
+        let default = default.map(|value| format!("; default `{}`", shortened(&value.to_string())));
         about.unwrap_or_default() + &default.unwrap_or_default()
     }
 
@@ -119,11 +131,45 @@ impl<'a> List<'a> {
     }
 }
 
+/// A line of at most [`TEXT`] characters. One that is cut says so.
+fn shortened(text: &str) -> String {
+    let line = plain::line(text, TEXT);
+    match text.trim().chars().count().saturating_sub(TEXT) {
+        0 => line,
+        more => format!("{line}… [{more} more characters]"),
+    }
+}
+
+/// The first of `all` choices, as many as there is room for, and how many more there are. No further ones are made.
+fn listed(all: usize, choices: impl Iterator<Item = String>) -> String {
+    let (mut text, mut shown) = (String::new(), 0);
+    for choice in choices.take(CHOICES) {
+        if shown > 0 {
+            if text.chars().count() + choice.chars().count() > TEXT {
+                break;
+            }
+            text.push_str(" or ");
+        }
+        text.push_str(&choice);
+        shown += 1;
+    }
+    match all - shown {
+        0 => text,
+        more => format!("{text} or {more} more"),
+    }
+}
+
+fn properties(schema: &Value) -> Option<&Map<String, Value>> {
+    schema.get("properties").and_then(Value::as_object)
+}
+
 /// The members of an object that a schema tells of: name, schema, and whether it must be there.
 fn members(schema: &Value) -> impl Iterator<Item = (&str, &Value, bool)> {
     let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let members = schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::iter);
-    members.map(move |(name, member)| (name.as_str(), member, required.iter().any(|known| known == name.as_str())))
+    properties(schema)
+        .into_iter()
+        .flatten()
+        .map(move |(name, member)| (name.as_str(), member, required.iter().any(|known| known == name.as_str())))
 }
 
 #[cfg(test)]
@@ -168,6 +214,34 @@ mod tests {
         "#]]
         .assert_eq(&text);
         assert_eq!(example, r#"{"path": …, "plan": …}"#);
+    }
+
+    #[test]
+    fn what_is_cut_is_counted() {
+        let values = |count: usize| (0..count).map(|n| format!("v{n}")).collect::<Vec<_>>();
+        let long: Vec<String> = (0..3).map(|n| format!("{n}{}", "x".repeat(199))).collect();
+        let inside = json!({ "properties": { "deepest": {}, "too": {} } });
+        let deep = json!({ "properties": { "b": { "properties": { "c": inside } } } });
+        let (text, _) = described(&json!({ "properties": {
+            "few": { "enum": values(16) },
+            "many": { "enum": values(40) },
+            "long": { "enum": long },
+            "longer": { "enum": ["y".repeat(500)] },
+            "any": { "anyOf": (0..20).map(|n| json!({ "const": n })).collect::<Vec<_>>() },
+            "text": { "type": "string", "description": "d".repeat(1000) },
+            "a": deep,
+        } }));
+        let of = |name: &str| text.lines().find(|line| line.trim_start().starts_with(&format!("- `{name}`"))).unwrap();
+        assert!(of("few").ends_with(r#" or `"v15"`)"#), "{text}");
+        assert!(of("many").ends_with(r#" or `"v15"` or 24 more)"#), "{text}");
+        assert!(of("long").starts_with("- `long` (`\"0xxx") && of("long").ends_with("x\"` or 2 more)"), "{text}");
+        assert!(of("longer").ends_with("yyy… [102 more characters]`)"), "{text}");
+        assert!(of("any").ends_with("`15` or 4 more)"), "{text}");
+        assert!(of("text").ends_with("ddd… [600 more characters]"), "{text}");
+        assert!(text.ends_with("    - `c` (anything)\n      - 2 more inside\n"), "{text}");
+        let wide: Map<String, Value> = (0..150).map(|n| (format!("a{n}"), json!({}))).collect();
+        let (text, _) = described(&json!({ "properties": { "all": { "properties": wide } } }));
+        assert!(text.ends_with("- and 51 more\n"), "{text}");
     }
 
     #[test]
