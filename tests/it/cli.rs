@@ -269,6 +269,40 @@ fn bundled(name: &str) -> String {
 }
 
 #[test]
+fn a_plugin_is_found_by_its_name_where_only_one_has_it() {
+    let runtime = Runtime::new();
+    let whole = runtime.run(&["plugin", "info", "aar:tasks"]);
+    assert_eq!(runtime.run(&["plugin", "info", "tasks"]), whole);
+    assert!(whole.code == Some(0) && whole.stdout.starts_with("aar:tasks "), "{whole:?}");
+    let refused = |arguments: &[&str], error: &str, hint: &str| {
+        let told = outcome(&runtime, arguments);
+        assert_eq!(told, format!("exit 2\n--- stdout\n--- stderr\nerror: {error}\nhint: {hint}\n"));
+    };
+    refused(&["plugin", "info", "taks"], "there is no plugin `taks`", "did you mean `tasks`?");
+    refused(&["plugin", "info", "me:nothing"], "there is no plugin `me:nothing`", "see `acp-runtime plugin list`");
+    let missing = runtime.run(&["plugin", "info", "./tasks"]);
+    assert!(missing.code == Some(2) && missing.stderr.starts_with("error: `./tasks` "), "{missing:?}");
+    let removed = runtime.run(&["plugin", "remove", "tasks"]);
+    assert!(removed.stderr.starts_with("error: `aar:tasks` is not installed, it is bundled"), "{removed:?}");
+
+    // Another publisher's plugin of that name.
+    changed(&runtime, "mine.wasm", &fs::read(bundled("tasks")).unwrap(), "aar:tasks", "abc:tasks");
+    let path = runtime.project().join("mine.wasm").display().to_string();
+    let runtime = Runtime::new().config(&format!("plugins.paths = ['{path}']\n"));
+    for command in ["info", "remove"] {
+        let told = outcome(&runtime, &["plugin", command, "tasks"]);
+        let error = "error: several plugins have the name `tasks`\nhint: name `aar:tasks` or `abc:tasks`\n";
+        assert_eq!(told, format!("exit 2\n--- stdout\n--- stderr\n{error}"));
+    }
+    assert!(runtime.run(&["plugin", "info", "abc:tasks"]).stdout.starts_with("abc:tasks "));
+    let typed = runtime.run(&["run", "/plugins off tasks"]);
+    assert!(
+        typed.stderr.contains("several plugins have the name `tasks`: type `aar:tasks` or `abc:tasks`"),
+        "{typed:?}"
+    );
+}
+
+#[test]
 fn a_plugin_that_would_never_be_loaded_is_not_installed() {
     let runtime = Runtime::new();
     let tasks = bundled("tasks");

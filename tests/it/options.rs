@@ -404,3 +404,32 @@ async fn a_loaded_session_begins_as_configured_and_stays_as_narrow_as_it_was() {
         editor.close().await;
     }
 }
+
+/// Who asks for it learns where it was disabled, whatever disables it.
+#[tokio::test]
+async fn a_plugin_that_the_configuration_disables_says_where() {
+    let runtime = Runtime::new()
+        .config("plugins.disabled = ['aar:tasks']\n")
+        .file(".acp-runtime/config.toml", "plugins.disabled = ['aar:notes']\n");
+    let (editor, session, _) = opened(&runtime, takes_flags()).await;
+    let say = async |text: &str| editor.prompt(&session, text).await.text();
+    let files = [runtime.home().join("config.toml"), runtime.project().join(".acp-runtime/config.toml")];
+    for (id, name, file) in [("aar:tasks", "tasks", &files[0]), ("aar:notes", "notes", &files[1])] {
+        let by = format!("disabled by `plugins.disabled` in `{}`", file.display());
+        for typed in [id, name] {
+            let told = say(&format!("/plugins on {typed}")).await;
+            assert!(told.contains(&format!("the plugin `{id}` is {by}: take it out there, and begin anew")), "{told}");
+        }
+        let listed = say("/plugins").await;
+        assert!(listed.contains(&format!("- `{id}` ({by}) – ")), "{listed}");
+        let params =
+            json!({ "sessionId": session, "configId": format!("plugin:{id}"), "type": "boolean", "value": true });
+        let error = editor.request("session/set_config_option", params).await.unwrap_err();
+        assert!(error.code == -32602 && error.message.contains(&by), "{error:?}");
+    }
+    // A name is enough where only one plugin has it.
+    assert!(say("/plugins off code-stats").await.contains("- `aar:code-stats` (off) – "));
+    let unknown = say("/plugins on code-stat").await;
+    assert!(unknown.contains("there is no plugin `code-stat`; did you mean `aar:code-stats`?"), "{unknown}");
+    editor.close().await;
+}

@@ -52,6 +52,15 @@ pub struct PluginChoice {
     pub description: String,
 }
 
+/// A plugin that is there, and that sessions are without.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WithheldPlugin {
+    /// The plugin.
+    pub plugin: PluginChoice,
+    /// What disables it, as the end of a sentence: a key and its file.
+    pub by: String,
+}
+
 /// What was chosen in a session; what is absent was left as configured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choices {
@@ -92,6 +101,14 @@ pub enum OptionError {
     /// The model cannot be asked.
     #[error("{0}")]
     Model(String),
+    /// The plugin cannot be switched here.
+    #[error("the plugin `{plugin}` is disabled by {by}: take it out there, and begin anew")]
+    Withheld {
+        /// The plugin.
+        plugin: PluginId,
+        /// What disables it.
+        by: String,
+    },
 }
 
 /// The options of one session.
@@ -101,6 +118,7 @@ pub struct Options {
     switches: Switches,
     models: Arc<dyn ModelSource>,
     plugins: Vec<PluginChoice>,
+    withheld: Vec<WithheldPlugin>,
 }
 
 impl Options {
@@ -114,7 +132,14 @@ impl Options {
         let model = open(&*models, choices.model.as_deref())?;
         let Bounds { leeway, off } = choices.bounds;
         let seat = ModelSeat::new(model, choices.effort);
-        Ok(Self { leeway: SharedLeeway::new(leeway), seat, switches: Switches::new(off), models, plugins })
+        let (leeway, switches) = (SharedLeeway::new(leeway), Switches::new(off));
+        Ok(Self { leeway, seat, switches, models, plugins, withheld: Vec::new() })
+    }
+
+    /// With plugins that cannot be switched, so that whoever asks for one learns why it is not there.
+    #[must_use]
+    pub fn withholding(self, withheld: Vec<WithheldPlugin>) -> Self {
+        Self { withheld, ..self }
     }
 
     /// How much may happen without asking, for the gate.
@@ -140,6 +165,11 @@ impl Options {
     /// The plugins that can be switched, and whether each is on.
     pub fn plugins(&self) -> impl Iterator<Item = (&PluginChoice, bool)> {
         self.plugins.iter().map(|plugin| (plugin, self.switches.lets(Some(&plugin.id))))
+    }
+
+    /// The plugins that cannot be switched.
+    pub fn withheld(&self) -> &[WithheldPlugin] {
+        &self.withheld
     }
 
     /// The models to choose from: the configured ones, and the current one where it is not among them.
@@ -203,7 +233,7 @@ impl Options {
             id::AUTO_APPROVE_EXECUTE => self.leeway.set(self.leeway.get().with_runs(value.flag().ok_or_else(wrong)?)),
             id::READ_ONLY => self.leeway.set(self.leeway.get().with_read_only(value.flag().ok_or_else(wrong)?)),
             _ => {
-                let plugin = self.plugin(option).ok_or_else(|| self.unknown())?;
+                let plugin = self.plugin(option).ok_or_else(|| self.absent(option))?;
                 self.switches.set(&plugin.id, value.flag().ok_or_else(wrong)?);
             }
         }
@@ -215,8 +245,12 @@ impl Options {
         self.plugins.iter().find(|known| known.id.as_str() == plugin)
     }
 
-    fn unknown(&self) -> OptionError {
-        OptionError::Unknown { available: self.list().into_iter().map(|option| option.id).collect() }
+    fn absent(&self, option: &str) -> OptionError {
+        let plugin = option.strip_prefix(id::PLUGIN).unwrap_or_default();
+        match self.withheld.iter().find(|withheld| withheld.plugin.id.as_str() == plugin) {
+            Some(WithheldPlugin { plugin, by }) => OptionError::Withheld { plugin: plugin.id.clone(), by: by.clone() },
+            None => OptionError::Unknown { available: self.list().into_iter().map(|option| option.id).collect() },
+        }
     }
 
     fn wrong_value(&self, option: &str) -> OptionError {

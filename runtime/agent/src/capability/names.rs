@@ -124,6 +124,20 @@ impl PluginId {
     pub fn name(&self) -> &str {
         self.0.split_once(':').map_or("", |(_, name)| name)
     }
+
+    /// Those of `ids` that `text` can mean: the one of that id, else all of that name.
+    pub fn meant_by<'a>(text: &str, ids: impl IntoIterator<Item = &'a Self>) -> Vec<&'a Self> {
+        let mut meant: Vec<&Self> = ids.into_iter().filter(|id| id.as_str() == text || id.name() == text).collect();
+        if let Some(exact) = meant.iter().position(|id| id.as_str() == text) {
+            meant = vec![meant.swap_remove(exact)];
+        }
+        meant
+    }
+
+    /// Whether `text` can be the part after the colon.
+    pub fn is_name(text: &str) -> bool {
+        kebab(text)
+    }
 }
 
 #[cfg(test)]
@@ -146,6 +160,22 @@ mod tests {
             error.to_string(),
             "`two words` is not a valid tool name: expected 1 to 64 letters, digits, `_` or `-`"
         );
+    }
+
+    #[test]
+    fn a_plugin_is_meant_by_its_id_or_its_name() {
+        let ids = ["aar:tasks", "aar:notes", "me:notes"].map(|id| PluginId::new(id).unwrap());
+        for (text, meant) in [
+            ("aar:notes", &["aar:notes"][..]),
+            ("tasks", &["aar:tasks"]),
+            ("notes", &["aar:notes", "me:notes"]),
+            ("aar", &[]),
+            ("note", &[]),
+            ("", &[]),
+        ] {
+            let found: Vec<&str> = PluginId::meant_by(text, &ids).into_iter().map(PluginId::as_str).collect();
+            assert_eq!(found, meant, "{text}");
+        }
     }
 
     #[test]

@@ -57,24 +57,37 @@ fn list(runtime: &Runtime, disabled: &[PluginId], json: bool) -> Result<(), Fail
 }
 
 fn info(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), Failure> {
-    let shelf = runtime.shelf();
-    match shelf.plugins().iter().find(|known| known.plugin.id().as_str() == plugin) {
-        Some(KnownPlugin { plugin, grants, origin, source }) => {
-            let granted: Vec<String> = grants.granted.iter().map(ToString::to_string).collect();
-            describe(plugin.manifest(), &Whence { origin: origin.as_str(), source }, Some(&granted), json)
-        }
-        // What is no id can only be meant as a file, whether it is there or not.
-        None if PluginId::new(plugin).is_err() || Path::new(plugin).exists() => {
+    let is_file = || Path::new(plugin).exists();
+    let known = match meant(runtime, plugin).as_slice() {
+        [known] if known.plugin.id().as_str() == plugin || !is_file() => *known,
+        // What can be neither an id nor a name can only be meant as a file, whether it is there or not.
+        _ if is_file() || !(PluginId::is_name(plugin) || PluginId::new(plugin).is_ok()) => {
             let whence = Whence { origin: "not installed", source: plugin };
-            describe(Package::read(plugin)?.manifest(), &whence, None, json)
+            return describe(Package::read(plugin)?.manifest(), &whence, None, json);
         }
-        None => Err(unknown(runtime, plugin)),
-    }
+        [] => return Err(unknown(runtime, plugin)),
+        several => return Err(ambiguous(plugin, several)),
+    };
+    let KnownPlugin { plugin, grants, origin, source } = known;
+    let granted: Vec<String> = grants.granted.iter().map(ToString::to_string).collect();
+    describe(plugin.manifest(), &Whence { origin: origin.as_str(), source }, Some(&granted), json)
+}
+
+/// The plugins that can be meant by an id or a name.
+fn meant<'a>(runtime: &'a Runtime, plugin: &str) -> Vec<&'a KnownPlugin> {
+    let known = runtime.shelf().plugins();
+    let ids = PluginId::meant_by(plugin, known.iter().map(|known| known.plugin.id()));
+    known.iter().filter(|known| ids.contains(&known.plugin.id())).collect()
+}
+
+fn ambiguous(plugin: &str, several: &[&KnownPlugin]) -> Failure {
+    let ids: Vec<&str> = several.iter().map(|known| known.plugin.id().as_str()).collect();
+    Failure::usage(format!("several plugins have the name `{plugin}`")).hint(format!("name `{}`", ids.join("` or `")))
 }
 
 fn unknown(runtime: &Runtime, plugin: &str) -> Failure {
-    let known = runtime.shelf().plugins().iter().map(|known| known.plugin.id().as_str());
-    let hint = match near(plugin, known).first() {
+    let known = runtime.shelf().plugins().iter().map(|known| known.plugin.id());
+    let hint = match near(plugin, known.flat_map(|id| [id.as_str(), id.name()])).first() {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => "see `acp-runtime plugin list`".to_owned(),
     };

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use super::{Reply, invalid, meant, word};
+use crate::capability::PluginId;
 use crate::command::CommandReply;
-use crate::options::{OptionError, OptionValue, id};
+use crate::options::{OptionError, OptionValue, Options, WithheldPlugin, id};
 use crate::policy::Mode;
 use crate::session::Shared;
 use crate::tool::ToolError;
@@ -60,24 +61,41 @@ pub(super) fn plugins(session: &Shared, arguments: &str) -> Reply {
     match (switch, plugin) {
         ("", _) => {}
         ("on" | "off", plugin) if !plugin.is_empty() => {
-            let option = format!("{}{plugin}", id::PLUGIN);
+            let option = format!("{}{}", id::PLUGIN, meant_plugin(&session.turns.options, plugin)?);
             let switched = session.change(|options| options.set(&option, OptionValue::Flag(switch == "on")));
-            switched.map_err(|_| {
-                let options = &session.turns.options;
-                let known = options.plugins().map(|(known, _)| known.id.as_str());
-                ToolError::to_model("not-found", format!("there is no plugin `{plugin}`{}", meant(plugin, known)))
-            })?;
+            switched.map_err(|error| refused(&error))?;
         }
         _ => return Err(invalid("type `/plugins`, `/plugins on PLUGIN` or `/plugins off PLUGIN`")),
     }
+    let options = &session.turns.options;
     let mut text = String::new();
-    for (plugin, is_on) in session.turns.options.plugins() {
+    for (plugin, is_on) in options.plugins() {
         let _ = writeln!(text, "- `{}` ({}) – {}: {}", plugin.id, on(is_on), plugin.title, plugin.description);
+    }
+    for WithheldPlugin { plugin, by } in options.withheld() {
+        let _ = writeln!(text, "- `{}` (disabled by {by}) – {}: {}", plugin.id, plugin.title, plugin.description);
     }
     if text.is_empty() {
         text.push_str("There are no plugins.");
     }
     Ok(CommandReply::Text(text))
+}
+
+/// The plugin that was typed: its id, or its name where only one has that.
+fn meant_plugin(options: &Options, typed: &str) -> Result<PluginId, ToolError> {
+    let known = || options.plugins().map(|(known, _)| known).chain(options.withheld().iter().map(|held| &held.plugin));
+    let ids = || known().map(|known| &known.id);
+    match PluginId::meant_by(typed, ids()).as_slice() {
+        [id] => Ok((*id).clone()),
+        [] => {
+            let meant = meant(typed, ids().map(PluginId::as_str));
+            Err(ToolError::to_model("not-found", format!("there is no plugin `{typed}`{meant}")))
+        }
+        several => {
+            let ids: Vec<&str> = several.iter().map(|id| id.as_str()).collect();
+            Err(invalid(format!("several plugins have the name `{typed}`: type `{}`", ids.join("` or `"))))
+        }
+    }
 }
 
 fn refused(error: &OptionError) -> ToolError {

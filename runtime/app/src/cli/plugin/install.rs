@@ -119,7 +119,12 @@ fn consent(manifest: &Manifest, before: Option<&Predecessor>, yes: bool) -> Resu
 }
 
 pub(super) fn remove(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), Failure> {
-    let id = PluginId::new(plugin).map_err(|error| Failure::usage(error.to_string()).hint("such as `aar:notes`"))?;
+    let id = match (PluginId::new(plugin), super::meant(runtime, plugin).as_slice()) {
+        (Ok(id), _) => id,
+        (Err(_), [known]) => known.plugin.id().clone(),
+        (Err(error), []) => return Err(Failure::usage(error.to_string()).hint("such as `aar:notes`")),
+        (Err(_), several) => return Err(super::ambiguous(plugin, several)),
+    };
     let removed = match (runtime.shelf().installed().remove(&id), runtime.shelf().fixed(&id)) {
         (Err(error @ StoreError::NotInstalled { .. }), Some(KnownPlugin { origin, source, .. })) => {
             return Err(Failure::usage(format!("{error}, it is {} (`{source}`)", origin.as_str()))
