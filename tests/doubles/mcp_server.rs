@@ -37,8 +37,14 @@ fn main() -> ExitCode {
         let _ = writeln!(io::stderr(), "no licence found\nthat is all");
         return ExitCode::from(7);
     }
-    while has("hangs") {
+    if has("babbles") {
+        write("Usage: server --port PORT\n");
+    }
+    while has("hangs") || has("babbles") {
         std::thread::sleep(Duration::from_secs(60));
+    }
+    if has("late") {
+        std::thread::sleep(Duration::from_millis(500));
     }
     let mut double = Double { grown: has("grown"), traits, asked: None };
     if double.has("garbage") {
@@ -78,14 +84,19 @@ impl Double {
         match message["method"].as_str() {
             None => self.answered(message),
             Some("initialize") if self.has("modern") => error(id, -32601, "there is no handshake"),
-            Some("initialize") => self.result(
-                id,
-                json!({
-                    "protocolVersion": params["protocolVersion"],
-                    "capabilities": { "tools": { "listChanged": true } },
-                    "serverInfo": { "name": "double", "version": "1" },
-                }),
-            ),
+            Some("initialize") if self.has("picky") => error(id, -32602, "Unsupported protocol version"),
+            Some("initialize") if self.has("odd-answer") => error(id, -32603, "out of order"),
+            Some("initialize") => {
+                let asked = params["protocolVersion"].as_str().unwrap_or_default();
+                self.result(
+                    id,
+                    json!({
+                        "protocolVersion": if self.has("ancient") { "1999-12-31" } else { asked },
+                        "capabilities": { "tools": { "listChanged": true } },
+                        "serverInfo": { "name": "double", "version": "1" },
+                    }),
+                );
+            }
             Some("server/discover") => self.result(
                 id,
                 json!({
@@ -104,7 +115,13 @@ impl Double {
                     json!({ "notifications": notifications, "_meta": subscription(id) }),
                 );
             }
-            Some("tools/list") => self.result(id, self.list(params)),
+            Some("tools/list") => {
+                self.result(id, self.list(params));
+                if self.has("fleeting") {
+                    std::thread::sleep(Duration::from_millis(300));
+                    return Some(ExitCode::from(5));
+                }
+            }
             Some("tools/call") => return self.call(id, params),
             Some("notifications/cancelled") => log("cancelled"),
             Some(_) if id.is_null() => {}
@@ -118,6 +135,11 @@ impl Double {
         let mut tools: Vec<Value> = TOOLS.iter().map(|(name, reads)| tool(name, *reads)).collect();
         if self.grown {
             tools.push(tool("grown", true));
+        }
+        if self.has("wordy") {
+            let words: Vec<String> = (0..40).map(|number| format!("word-{number}")).collect();
+            let schema = json!({ "type": "object", "properties": { "word": { "enum": words } } });
+            tools.push(json!({ "name": "wordy", "inputSchema": schema }));
         }
         if self.has("odd") {
             tools.push(json!({ "name": "array", "inputSchema": { "type": "array" } }));

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use acp_runtime_tests::model_double::{ModelDouble, Reply};
 use acp_runtime_tests::{Finished, Runtime};
+use expect_test::expect;
 use serde_json::json;
 
 /// Takes the machine's own names out.
@@ -105,6 +106,108 @@ fn plugins_that_are_not_there() {
     ];
     assert_eq!(warnings.collect::<Vec<_>>(), told);
     assert_eq!(doctor.code, Some(0), "{doctor:?}");
+}
+
+/// All that can be known of servers without starting or asking any.
+#[test]
+fn servers_that_cannot_be_reached() {
+    let runtime = Runtime::new()
+        .file("text", "no program")
+        .file("servers.json", r#"{"mcpServers": {"old": {"type": "sse", "url": "http://h"}}}"#);
+    let with = |lines: &str| Runtime::new().config(lines);
+    for (lines, error, hint) in [
+        (
+            "[mcp.a]\ncommand = 'no-such-program'",
+            "`mcp.a.command` in `HOME/config.toml`: the program `no-such-program` was not found",
+            "install it, or write its whole path",
+        ),
+        (
+            "[mcp.a]\ncommand = '/etc/passwd'",
+            "`mcp.a.command` in `HOME/config.toml`: `/etc/passwd` may not be executed",
+            "name a program, or make the file one with `chmod +x`",
+        ),
+        (
+            "[mcp.'two words']\ncommand = 'sh'\nargs = ['-c', '${NO_SUCH}']",
+            "`mcp.\"two words\".args[1]` in `HOME/config.toml`: the variable `NO_SUCH` is not set",
+            "set it, or write `${NO_SUCH:-}` where it may be empty",
+        ),
+        (
+            "[mcp.a]\ncommand = 'sh'\nenv = { KEY = 'x${NO_SUCH}' }",
+            "`mcp.a.env.KEY` in `HOME/config.toml`: the variable `NO_SUCH` is not set",
+            "set it, or write `${NO_SUCH:-}` where it may be empty",
+        ),
+        (
+            "[mcp.a]\nurl = 'host/mcp'",
+            "`mcp.a.url` in `HOME/config.toml`: its address cannot be used: it does not begin with `http://` or `https://`",
+            "write `https://HOST/PATH`, and secrets as `headers`",
+        ),
+        (
+            "[mcp.a]\nurl = 'https://me:hunter2@host/mcp'",
+            "`mcp.a.url` in `HOME/config.toml`: its address cannot be used: it has a name or a password in it",
+            "write `https://HOST/PATH`, and secrets as `headers`",
+        ),
+        (
+            "[mcp.a]\nurl = 'http://h'\nheaders = { 'X Key' = 'hunter2' }",
+            "`mcp.a.headers.X Key` in `HOME/config.toml`: `X Key` in its headers is no header",
+            "correct its name or value",
+        ),
+    ] {
+        let runtime = with(lines);
+        let told = runtime.run(&["config", "check"]);
+        let expected = format!("error: {error}\nhint: {hint}\n");
+        assert!(plain(&told.stderr, &runtime).ends_with(&expected), "{lines}: {told:?}");
+        assert_eq!(told.code, Some(1), "{told:?}");
+        let doctor = runtime.run(&["doctor"]);
+        let line = format!("fail  mcp       {error}\n                hint: {hint}\n");
+        assert!(plain(&doctor.stdout, &runtime).contains(&line), "{doctor:?}");
+        assert!(doctor.code == Some(1) && !doctor.stdout.contains("hunter2"), "{doctor:?}");
+    }
+
+    let told = runtime.run(&["--mcp", "servers.json", "config", "check"]);
+    let error = "error: `mcpServers.old.type` in `servers.json`: servers of the type `sse` are not supported\n";
+    assert!(told.code == Some(1) && told.stderr.starts_with(error), "{told:?}");
+}
+
+#[test]
+fn everything_that_is_wrong_with_servers_is_told() {
+    let file = r#"{"mcpServers": {"shell": {"command": "sh"}, "gone": {"command": "no-such-program", "env": {"A": "${NO_SUCH}"}}}}"#;
+    let runtime = Runtime::new().file("servers.json", file).config(
+        "[mcp.shell]\ncommand = 'no-such-program'\n[mcp.'My Shell!']\ncommand = 'sh'\n[mcp.here]\ncommand = './gone.sh'\n\
+         [mcp.off]\ncommand = 'no-such-program'\nenabled = false\n[mcp.far]\nurl = 'https://h/?key=hunter2'\n\
+         [mcp.one]\ncommand = 'no-such-one'\n",
+    );
+    let doctor = runtime.run(&["--mcp", "servers.json", "doctor"]);
+    let plainly = plain(&doctor.stdout, &runtime);
+    let told: String = plainly.split_inclusive('\n').filter(|line| line.contains("  mcp   ")).collect();
+    expect![[r#"
+        warn  mcp       `mcp."My Shell!"` in `HOME/config.toml`: its tools are called `mcp__My_Shell__…`, and it is `server:My_Shell` in rules
+        ok    mcp       `far`: an address
+        fail  mcp       `mcpServers.gone.env.A` in `servers.json`: the variable `NO_SUCH` is not set
+        warn  mcp       `mcp.here.command` in `HOME/config.toml`: the program `./gone.sh` was not found from this folder; it is looked for in each session's own
+        fail  mcp       `mcp.one.command` in `HOME/config.toml`: the program `no-such-one` was not found
+        ok    mcp       `shell`: the program `sh`
+        warn  mcp       the server `shell` of `HOME/config.toml` is not used: `mcpServers.shell` in `servers.json` goes before it
+    "#]]
+    .assert_eq(&told);
+    let check = runtime.run(&["--mcp", "servers.json", "config", "check"]);
+    expect![[r#"
+        warning: `mcp."My Shell!"` in `HOME/config.toml`: its tools are called `mcp__My_Shell__…`, and it is `server:My_Shell` in rules
+        hint: use letters, digits, `-` and single `_`, at most 32, in a way that no other server's name is like it
+        warning: `mcp.here.command` in `HOME/config.toml`: the program `./gone.sh` was not found from this folder; it is looked for in each session's own
+        hint: write its whole path
+        error: `mcpServers.gone.env.A` in `servers.json`: the variable `NO_SUCH` is not set
+        hint: set it, or write `${NO_SUCH:-}` where it may be empty
+        warning: the server `shell` of `HOME/config.toml` is not used: `mcpServers.shell` in `servers.json` goes before it
+        hint: give each server a name of its own
+        error: `mcp.one.command` in `HOME/config.toml`: the program `no-such-one` was not found
+        hint: install it, or write its whole path
+    "#]]
+    .assert_eq(&plain(&check.stderr, &runtime));
+    assert_eq!((check.code, doctor.code), (Some(1), Some(1)));
+    assert!(!plainly.contains("hunter2"), "{plainly}");
+
+    let none = Runtime::new().run(&["doctor"]);
+    assert!(none.stdout.contains("ok    mcp       no servers are configured\n"), "{none:?}");
 }
 
 /// Nobody reads the pipe: whoever opened it would wait for ever.

@@ -135,7 +135,8 @@ fn every_page_of_help_reads_well() {
           logout       Forget the API keys that were kept
           secret       Keep, list and remove secrets
           models       List the models to choose from, what they cost and where their keys are
-          doctor       Check that everything is in order: configuration, folders, plugins, model and system
+          doctor       Check that everything is in order: configuration, folders, plugins, MCP servers,
+                       model and system
           completions  Print the completions of a shell
           help         Print this message or the help of the given subcommand(s)
 
@@ -304,7 +305,7 @@ fn every_page_of_help_reads_well() {
         Usage: acp-runtime plugin info [OPTIONS] <PLUGIN>
 
         Arguments:
-          <PLUGIN>  Its id, or a component file
+          <PLUGIN>  Its id, its name where only one has that, or a component file
 
         Options:
               --json  Print JSON
@@ -333,7 +334,7 @@ fn every_page_of_help_reads_well() {
         Usage: acp-runtime plugin remove [OPTIONS] <PLUGIN>
 
         Arguments:
-          <PLUGIN>  Its id
+          <PLUGIN>  Its id, or its name where only one has that
 
         Options:
               --json  Print JSON
@@ -481,7 +482,7 @@ fn every_page_of_help_reads_well() {
         name of Ollama on this machine. `anthropic/…`, `openai/…`, `gemini/…` and `ollama/…` say so.
 
         # doctor
-        Check that everything is in order: configuration, folders, plugins, model and system
+        Check that everything is in order: configuration, folders, plugins, MCP servers, model and system
 
         Usage: acp-runtime doctor [OPTIONS]
 

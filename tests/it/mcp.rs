@@ -9,6 +9,7 @@ mod configured;
 mod faults;
 mod http;
 mod lifetime;
+mod reasons;
 
 use std::time::Duration;
 
@@ -236,6 +237,50 @@ async fn long_and_odd_lists_of_tools_are_bounded() {
     let session = connected(&editor, &runtime, &["odd"]).await;
     let call = editor.prompt(&session, "/call mcp__double__two_words {\"a\": 1}").await.text();
     assert!(call.contains("there is no such tool"), "the server is called by its own name: {call}");
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn the_session_s_own_commands_tell_of_servers() {
+    let runtime = Runtime::new();
+    let editor = runtime.editor().await;
+    let servers = json!([server("double", &["wordy"]), server("hangs", &["hangs"])]);
+    let session = open(&editor, &runtime, servers).await;
+    until_state(&editor, &session, "double", "connected").await;
+    // A client that learns of what changes is answered at once.
+    let status = editor.prompt(&session, "/status").await.text();
+    let lines = "- MCP server `double`: connected, 14 tools\n- MCP server `hangs`: connecting\n";
+    assert!(status.contains(lines), "{status}");
+    let tools = editor.prompt(&session, "/tools").await.text();
+    let count = tools.lines().filter(|line| line.starts_with("- `") && line.contains(" – ")).count();
+    assert!(status.contains(&format!("- tools: {count}\n")), "{status}{tools}");
+    assert!(tools.ends_with("\nThese MCP servers are not connected:\n\n- `hangs`: connecting\n"), "{tools}");
+    let tool = editor.prompt(&session, "/tools mcp__double__wordy").await.text();
+    assert!(tool.contains("- `word` (`\"word-0\"` or ") && tool.contains(" or `\"word-15\"` or 24 more)"), "{tool}");
+    editor.close().await;
+    runtime.assert_no_process_left();
+}
+
+/// What `/policy` says of calls is what becomes of them (see the next test).
+#[tokio::test]
+async fn the_policy_tells_of_calls() {
+    let runtime = Runtime::new();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let asked = "is asked for, unless `/permissions` has an answer";
+    for (mode, reads, others) in [
+        ("review", asked, asked),
+        ("auto-edit", asked, asked),
+        ("auto", "yes", "yes"),
+        ("read-only", asked, "no: the session is in mode `read-only`"),
+        ("plan", asked, "no: the session is in mode `plan`"),
+    ] {
+        editor.set_mode(&session, mode).await;
+        let policy = editor.prompt(&session, "/policy").await.text();
+        let reads = format!("- call an MCP server's tool that says it only reads: {reads}\n");
+        let others = format!("- call any other tool of an MCP server: {others}\n");
+        assert!(policy.contains(&reads) && policy.contains(&others), "{mode}: {policy}");
+    }
     editor.close().await;
 }
 

@@ -36,6 +36,24 @@ impl McpDouble {
         Self { address, heard, server }
     }
 
+    /// Starts one that answers everything with this status, these headers and this body.
+    pub async fn saying(status: u16, headers: &[(&str, &str)], body: &str) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
+        let address = listener.local_addr().expect("it has an address");
+        let mut answer = Response::builder().status(status);
+        for (name, value) in headers {
+            answer = answer.header(*name, *value);
+        }
+        let (head, ()) = answer.body(()).expect("a status and headers").into_parts();
+        let body = body.to_owned();
+        let router = Router::new().fallback(move || {
+            let (head, body) = (head.clone(), body.clone());
+            async move { (head.status, head.headers, body).into_response() }
+        });
+        let server = tokio::spawn(async move { axum::serve(listener, router).await.expect("the double serves") });
+        Self { address, heard: Arc::default(), server }
+    }
+
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +59,9 @@ pub struct ServerState {
     /// What is wrong; none where nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// When one that failed is tried again; in the past while it is being tried. None where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_try: Option<SystemTime>,
 }
 
 /// How far the connection to a server is.
@@ -82,6 +86,28 @@ impl ServerStatus {
             Self::Connected => "connected",
             Self::Failed => "failed",
             Self::Off => "off",
+        }
+    }
+}
+
+/// All but the name, in a line: `connected, 2 tools`.
+impl fmt::Display for ServerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name: _, status, tools, problem, next_try } = self;
+        f.write_str(status.as_str())?;
+        match tools {
+            0 => {}
+            1 => f.write_str(", 1 tool")?,
+            tools => write!(f, ", {tools} tools")?,
+        }
+        if let Some(problem) = problem {
+            write!(f, ": {problem}")?;
+        }
+        match (status, next_try.map(|at| at.duration_since(SystemTime::now()))) {
+            (ServerStatus::Failed, Some(Ok(left))) => write!(f, "; the next try is in {} s", left.as_secs() + 1),
+            (ServerStatus::Failed, Some(Err(_))) => f.write_str("; it is being tried again"),
+            (ServerStatus::Failed, None) => f.write_str("; it is not tried again by itself"),
+            (ServerStatus::Connecting | ServerStatus::Connected | ServerStatus::Off, _) => Ok(()),
         }
     }
 }
@@ -121,7 +147,35 @@ impl fmt::Debug for Reach {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn a_state_is_a_line() {
+        let state = |status, tools, problem: Option<&str>, next_try| ServerState {
+            name: "s".to_owned(),
+            status,
+            tools,
+            problem: problem.map(str::to_owned),
+            next_try,
+        };
+        let (soon, past) = (SystemTime::now() + Duration::from_millis(14_500), SystemTime::UNIX_EPOCH);
+        for (state, line) in [
+            (state(ServerStatus::Connecting, 0, None, None), "connecting"),
+            (state(ServerStatus::Connected, 1, None, None), "connected, 1 tool"),
+            (state(ServerStatus::Connected, 2, Some("one is odd"), None), "connected, 2 tools: one is odd"),
+            (state(ServerStatus::Off, 0, Some("no"), None), "off: no"),
+            (
+                state(ServerStatus::Failed, 0, Some("it ended"), None),
+                "failed: it ended; it is not tried again by itself",
+            ),
+            (state(ServerStatus::Failed, 0, Some("it ended"), Some(past)), "failed: it ended; it is being tried again"),
+            (state(ServerStatus::Failed, 2, Some("x"), Some(soon)), "failed, 2 tools: x; the next try is in 15 s"),
+        ] {
+            assert_eq!(state.to_string(), line);
+        }
+    }
 
     #[test]
     fn secrets_are_never_printed() {

@@ -58,6 +58,11 @@ pub trait Face: Send + Sync {
     fn overlay(&self, session: &SessionId, roots: &Roots, disk: Arc<dyn Workspace>) -> Arc<dyn Workspace>;
     /// Shows it what happens.
     fn audience(&self, session: &SessionId) -> Arc<dyn Audience>;
+    /// Whether it is still there after an answer, and learns of what changes then. For one that is not, an answer about
+    /// what is on its way waits for that.
+    fn stays(&self) -> bool {
+        true
+    }
 }
 
 /// A client's wish to open a session.

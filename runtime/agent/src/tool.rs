@@ -16,6 +16,7 @@ use crate::capability::{Effect, PathError, PluginId, ToolName};
 use crate::gate::{Permit, Refusal, RefusalKind};
 use crate::model::ToolSpec;
 use crate::options::Switches;
+use crate::server::ServerState;
 use crate::transcript::{Location, ToolContent, ToolOutcome};
 use crate::workspace::WorkspaceError;
 
@@ -171,8 +172,19 @@ pub trait ToolSource: Send + Sync {
     /// Waits for tools that are on their way, for a limited time.
     fn settle(&self) -> BoxFuture<'_, ()>;
 
+    /// Waits until there is something to show: where the client learns of every change, that is at once. For a limited
+    /// time.
+    fn settle_to_show(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
     /// Those that there are now.
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
+
+    /// How the servers are that they are from.
+    fn servers(&self) -> Vec<ServerState> {
+        Vec::new()
+    }
 
     /// Ends whatever stands behind them. Nothing of it runs when this returns.
     fn close(&self) -> BoxFuture<'_, ()>;
@@ -217,6 +229,16 @@ impl ToolCatalog {
     /// Waits for tools that are on their way.
     pub async fn settle(&self) {
         join_all(self.sources.iter().map(|source| source.settle())).await;
+    }
+
+    /// Waits until what its sources have is worth showing.
+    pub async fn settle_to_show(&self) {
+        join_all(self.sources.iter().map(|source| source.settle_to_show())).await;
+    }
+
+    /// How the servers of its sources are.
+    pub fn servers(&self) -> Vec<ServerState> {
+        self.sources.iter().flat_map(|source| source.servers()).collect()
     }
 
     /// The catalogue as it stands: with the tools that its sources have now. One whose name is taken is left out.

@@ -11,6 +11,7 @@ mod commands;
 mod doctor;
 mod fork;
 mod keys;
+mod options;
 mod permissions;
 mod shelf;
 mod storage;
@@ -25,7 +26,7 @@ use acp_runtime_agent::command::CommandCatalog;
 use acp_runtime_agent::context::History;
 use acp_runtime_agent::event::{EventSink as _, Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::Gate;
-use acp_runtime_agent::options::{Bounds, Choices, Options, PluginChoice};
+use acp_runtime_agent::options::{Bounds, Choices};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
 use acp_runtime_agent::session::{
     Fork, OpenError, OrderedApprover, OrderedElicitor, OrderedTerminal, Outbox, SessionFactory, SessionHandle,
@@ -242,7 +243,7 @@ impl Runtime {
         let plugins = self.shelf.enabled(&settings.plugins.disabled);
         let (configured, kept) = (Bounds::from(settings.mode), history.bounds().cloned());
         let choices = choices.unwrap_or_else(|| first_choices(&configured, kept.as_ref()));
-        let options = Arc::new(self.options(choices, &plugins)?);
+        let options = Arc::new(self.options(choices, &settings, Path::new(&setup.cwd))?);
         let outbox = Outbox::new(id.clone(), history, stale.clone(), Arc::new(self.store.clone()), face.audience(&id));
         let approver = Arc::new(OrderedApprover::new(outbox.clone(), face.approver(&id)));
         let book = Arc::new(Book::new(&plugins, Answers::new(self.store.clone(), roots.clone())));
@@ -280,7 +281,7 @@ impl Runtime {
         let mut panels = PanelBoard::new(stale, options.switches().clone());
         let mut commands = command_catalog(options.switches().clone());
         furnish(offered, &mut tools, &mut panels, &mut commands);
-        let servers = self.mcp.open(servers, &roots, Arc::new(outbox.clone()));
+        let servers = self.mcp.open(servers, &roots, Arc::new(outbox.clone()), face.stays());
         add(commands.add(Arc::new(McpCommand::new(servers.clone(), gate.clone()))));
         let doctor = Doctor::new(self.own.clone(), Path::new(&setup.cwd), options.clone(), servers.clone(), plugins);
         add(commands.add(Arc::new(doctor)));
@@ -300,19 +301,6 @@ impl Runtime {
         let on_busy = settings.prompt.on_busy();
         let panels = Arc::new(panels);
         Ok(Opened { parts: SessionParts { id, turns, commands, panels, on_busy }, untold })
-    }
-
-    fn options(&self, choices: Choices, plugins: &[KnownPlugin]) -> Result<Options, OpenError> {
-        let plugins = plugins.iter().map(|known| known.plugin.manifest()).map(|manifest| PluginChoice {
-            id: manifest.id.clone(),
-            title: manifest.about.title.clone(),
-            description: manifest.about.description.clone(),
-        });
-        Options::new(choices, self.models.clone(), plugins.collect()).map_err(|error| OpenError::Setup {
-            message: error.to_string(),
-            hint: "name another one with `--model`, or correct `model` in the file of `acp-runtime config path`"
-                .to_owned(),
-        })
     }
 
     /// All folders that the session is about; the first is its `cwd`.

@@ -9,7 +9,9 @@
 //! |---|---|
 //! | `settings`, `variables` | how a server is written down |
 //! | `names`, `offer` | what its tools are called, and which of them can be used |
-//! | `connection`, `handler`, `errors` | one connection: the handshake, what the server may ask, its last words |
+//! | `check` | what is wrong with what is written down, before anything is started |
+//! | `connection`, `handler` | one connection: the handshake, and what the server may ask |
+//! | `errors`, `reason` | the last words of its program, and why there is no connection |
 //! | `server` | one server, kept connected |
 //! | `tool`, `outcome` | one call, and what it gave |
 //! | `board`, `command` | how the servers are, for the client and the person |
@@ -18,6 +20,7 @@
 //! `tests/it`.
 
 mod board;
+mod check;
 mod command;
 mod connection;
 mod errors;
@@ -25,6 +28,7 @@ mod handler;
 mod names;
 mod offer;
 mod outcome;
+mod reason;
 mod server;
 mod settings;
 mod tool;
@@ -40,6 +44,7 @@ use acp_runtime_agent::server::{ServerEntry, ServerState, ServerStatus};
 use acp_runtime_agent::tool::{Tool, ToolSource};
 use futures::future::{BoxFuture, join_all};
 
+pub use check::{Finding, Health};
 pub use command::McpCommand;
 pub use settings::{Patience, ServerSettings, from_json};
 
@@ -75,11 +80,18 @@ impl Mcp {
     }
 
     /// Begins to connect the servers of a session with these folders: those that the client named, and those of the
-    /// configuration whose names it left free.
-    pub fn open(&self, named: Vec<ServerEntry>, roots: &Roots, events: Arc<dyn EventSink>) -> Arc<SessionServers> {
+    /// configuration whose names it left free. A client that `stays` learns by itself of what becomes of them.
+    pub fn open(
+        &self,
+        named: Vec<ServerEntry>,
+        roots: &Roots,
+        events: Arc<dyn EventSink>,
+        stays: bool,
+    ) -> Arc<SessionServers> {
         let folder = roots.iter().next().map_or_else(|| PathBuf::from("/"), |root| root.canonical.clone());
         let means = Means { launcher: self.launcher.clone(), roots: uris(roots), folder };
-        let servers = Arc::new(SessionServers::new(Box::new(means), events, self.redaction.clone()));
+        let servers = SessionServers::new(Box::new(means), events, self.redaction.clone());
+        let servers = Arc::new(SessionServers { stays, ..servers });
         let named = named.into_iter().map(|entry| Wanted { entry, patience: Patience::default() });
         let configured = self.configured.iter().filter(|(_, settings)| settings.enabled()).map(|(name, settings)| {
             let entry = ServerEntry { name: name.clone(), reach: settings.reach(self.environment) };
@@ -96,12 +108,14 @@ impl Mcp {
 pub struct SessionServers {
     session: Arc<Session>,
     servers: Mutex<Vec<Arc<Server>>>,
+    /// Whether the client learns by itself of what becomes of them.
+    stays: bool,
 }
 
 impl SessionServers {
     fn new(connector: Box<dyn Connector>, events: Arc<dyn EventSink>, redaction: Redaction) -> Self {
         let session = Arc::new(Session { connector, board: Board::new(events.clone()), events, redaction });
-        Self { session, servers: Mutex::default() }
+        Self { session, servers: Mutex::default(), stays: true }
     }
 
     /// How each of them is.
@@ -164,6 +178,14 @@ impl ToolSource for SessionServers {
         Box::pin(async move {
             join_all(servers.iter().map(|server| server.settle())).await;
         })
+    }
+
+    fn settle_to_show(&self) -> BoxFuture<'_, ()> {
+        if self.stays { Box::pin(async {}) } else { self.settle() }
+    }
+
+    fn servers(&self) -> Vec<ServerState> {
+        self.states()
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {

@@ -106,10 +106,37 @@ impl Settings {
         settings.log.file = overrides.log_file.or(settings.log.file);
         settings.permission.deny.extend(overrides.deny.into_iter().map(Written));
         for path in &overrides.mcp {
-            settings.mcp.extend(file::servers(path)?);
+            settings.add_servers(path)?;
         }
         file::check_certificates(std::env::var_os(CERTIFICATES).map(PathBuf::from).as_deref())?;
         Ok(settings)
+    }
+
+    /// The servers of a file of the command line go before others of their names.
+    fn add_servers(&mut self, path: &Path) -> Result<(), SettingsError> {
+        for (name, server) in file::servers(path)? {
+            let before = self.server_files.of.insert(name.clone(), path.to_owned());
+            if self.mcp.insert(name.clone(), server).is_some() {
+                self.server_files.gave_way.push((name, before));
+            }
+        }
+        Ok(())
+    }
+
+    /// The key of an MCP server, with the file that has it.
+    pub fn server_place(&self, server: &str) -> (String, &Path) {
+        let plain = !server.is_empty() && server.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        let name = if plain { server.to_owned() } else { format!("{server:?}") };
+        match self.server_files.of.get(server) {
+            Some(file) => (format!("mcpServers.{name}"), file),
+            None => (format!("mcp.{name}"), &self.file),
+        }
+    }
+
+    /// The MCP servers that have given way to others of their name, and the file of each.
+    pub fn hidden_servers(&self) -> impl Iterator<Item = (&str, &Path)> {
+        let gave_way = self.server_files.gave_way.iter();
+        gave_way.map(move |(name, file)| (name.as_str(), file.as_deref().unwrap_or(&self.file)))
     }
 
     /// The user's file, which may not be there.

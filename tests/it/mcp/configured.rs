@@ -74,14 +74,39 @@ async fn run_waits_for_its_servers() {
     assert_eq!((finished.code, finished.stdout.trim()), (Some(0), "It was there."), "{}", finished.stderr);
 }
 
+/// It has one answer only, so commands wait as well, and no longer than a connection may take.
+#[test]
+fn commands_of_run_wait_for_servers() {
+    let hangs = format!("[mcp.hangs]\ncommand = \"{DOUBLE}\"\nargs = [\"hangs\"]\nstart_timeout = 1\n");
+    let runtime = configured(&format!("args = [\"late\"]\n{hangs}"));
+    for (command, lines) in [
+        ("/mcp", &["`double` (the program", " – connected, 13 tools\n", " – failed: it did not answer within 1 s"][..]),
+        (
+            "/status",
+            &["- MCP server `double`: connected, 13 tools\n", "- MCP server `hangs`: failed: it did not answer"],
+        ),
+        ("/tools", &["- `mcp__double__echo` – Does echo\n", "not connected:\n\n- `hangs`: failed: "]),
+        ("/doctor", &[" – connected, 13 tools\n"]),
+    ] {
+        let run = runtime.run(&["run", command]);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        for line in lines {
+            assert!(run.stdout.contains(line), "{command}: `{line}` is not in {}", run.stdout);
+        }
+    }
+    runtime.assert_no_process_left();
+}
+
 #[test]
 fn a_file_that_cannot_be_understood_is_an_error() {
     let runtime = Runtime::new()
         .file("empty.json", "{}")
+        .file("twice.json", r#"{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}"#)
         .file("bad.json", r#"{"mcpServers": {"a": {"command": "x", "url": "y"}}}"#);
     for (file, error) in [
         ("gone.json", "error: `gone.json` does not exist\nhint: check the path, or leave the option out\n"),
         ("empty.json", "error: `empty.json` names no MCP servers: it has no object `mcpServers`\nhint: "),
+        ("twice.json", "error: `twice.json` names no MCP servers: the server `a` is there twice\nhint: "),
         (
             "bad.json",
             "error: `bad.json` names no MCP servers: the server `a`: a server has a `command` or a `url`, and not both\n",

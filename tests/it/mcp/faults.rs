@@ -1,8 +1,10 @@
 //! Servers that fail, hang, lie and die: the session goes on, and the person learns why something is not there.
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use acp_runtime_tests::{EditorOptions, Runtime};
+use acp_runtime_tests::{EditorDouble, EditorOptions, Runtime};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -54,7 +56,7 @@ async fn servers_that_cannot_be_had_are_told_of_and_hold_nobody_up() {
         assert_ne!(notice["description"], Value::Null, "{name}: what to do about it");
     }
     let nobody = until_state(&editor, &session, "nobody", "failed").await;
-    assert!(nobody["problem"].as_str().unwrap().contains("127.0.0.1"), "{nobody}");
+    assert_eq!(nobody["problem"], "connection refused: nothing listens at `127.0.0.1:9`");
     until_state(&editor, &session, "double", "connected").await;
     let twice = "The MCP server `double` is not used: another server has that name";
     editor.until_update(&session, twice, |update| update["title"] == twice).await;
@@ -171,4 +173,43 @@ async fn a_call_that_takes_too_long_is_given_up() {
     assert!(begin.elapsed() >= Duration::from_secs(1));
     log_until(&runtime, |log| log.contains("cancelled")).await;
     editor.close().await;
+}
+
+/// What a client was told of the only server, one state after another: how it is, and when it is tried again.
+fn course(editor: &EditorDouble, session: &str) -> Vec<(String, Option<String>)> {
+    let updates = editor.updates(session);
+    let states = updates.iter().filter_map(|update| update.pointer("/_meta/aar/mcp/0"));
+    let text = |state: &Value, key: &str| state[key].as_str().map(str::to_owned);
+    states.map(|state| (text(state, "status").unwrap(), text(state, "nextTry"))).collect()
+}
+
+/// It is not told to be there again and again, and always when the next try is.
+#[tokio::test]
+async fn a_server_that_fails_again_and_again_stays_failed() {
+    // One whose handshake is right counts as connected, where that is seen before its end, until it was lost twice.
+    for (traits, most) in [(&["dies"][..], 0), (&["fleeting"], 2)] {
+        let runtime = Runtime::new().config(IMPATIENT);
+        let editor = runtime.editor().await;
+        let session = open(&editor, &runtime, json!([server("double", traits)])).await;
+        let tries = Mutex::new(BTreeSet::new());
+        let enough = |update: &Value| {
+            let mut tries = tries.lock().unwrap();
+            tries.extend(update.pointer("/_meta/aar/mcp/0/nextTry").and_then(Value::as_str).map(str::to_owned));
+            tries.len() >= 3
+        };
+        editor.until_update(&session, "the third failure", enough).await;
+        let told = course(&editor, &session);
+        let (connected, rest): (Vec<&str>, Vec<&str>) =
+            told.iter().map(|(status, _)| status.as_str()).partition(|status| *status == "connected");
+        assert_eq!(rest, ["connecting", "failed", "failed", "failed"], "{traits:?}: {told:?}");
+        assert!(connected.len() <= most && told[told.len() - 2].0 == "failed", "{traits:?}: {told:?}");
+        let tries: Vec<&String> = told.iter().filter_map(|(_, next)| next.as_ref()).collect();
+        assert!(tries.len() == 3 && tries.is_sorted(), "{tries:?}");
+        let failed = |(status, next): &(String, Option<String>)| (status == "failed") == next.is_some();
+        assert!(told.iter().all(failed), "{told:?}");
+        let listed = editor.prompt(&session, "/mcp").await.text();
+        assert!(listed.contains(" – failed") && listed.contains("; the next try is in "), "{listed}");
+        editor.close().await;
+        runtime.assert_no_process_left();
+    }
 }

@@ -36,7 +36,7 @@ async fn a_far_server_that_wants_another_key_says_so() {
     let editor = runtime.editor().await;
     let session = open(&editor, &runtime, json!([entry(&far.url(), "s3cret")])).await;
     let state = until_state(&editor, &session, "far", "failed").await;
-    assert_eq!(state["problem"], "it asks for an authorization");
+    assert_eq!(state["problem"], "it asks for an authorization (HTTP 401)");
     assert!(!editor.close().await.stderr.contains("s3cret"));
 }
 
@@ -51,7 +51,8 @@ async fn a_far_server_that_was_away_is_found_again() {
     drop(far);
     let (status, text) = echo(&editor, &session).await;
     assert_eq!(status, "failed");
-    assert!(text.contains("the MCP server `far` was lost during the call"), "{text}");
+    assert!(text.contains("the MCP server `far` was lost during the call: "), "{text}");
+    assert!(!["Transport", "error sending", "reqwest"].iter().any(|word| text.contains(word)), "{text}");
     until_state(&editor, &session, "far", "failed").await;
     let _far = McpDouble::start_at(address).await;
     editor.prompt(&session, "/mcp restart far").await;
@@ -64,9 +65,10 @@ async fn an_address_that_is_none_is_told_of() {
     let runtime = Runtime::new();
     let editor = runtime.editor().await;
     for (url, key, problem) in [
-        ("file:///etc/passwd", "x", "its address cannot be used"),
-        ("https://user:s3cret@host/mcp", "x", "its address cannot be used"),
-        ("not an address", "x", "its address cannot be used"),
+        ("file:///etc/passwd", "x", "its address cannot be used: it does not begin with `http://` or `https://`"),
+        ("https://user:s3cret@host/mcp", "x", "its address cannot be used: it has a name or a password in it"),
+        ("not an address", "x", "its address cannot be used: it does not begin with `http://` or `https://`"),
+        ("http://two words/mcp", "x", "its address cannot be used: it is no address"),
         ("https://host/mcp", "two\nlines", "`X-Key` in its headers is no header"),
     ] {
         let session = open(&editor, &runtime, json!([entry(url, key)])).await;

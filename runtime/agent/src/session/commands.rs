@@ -74,7 +74,7 @@ const OWN: &[Own] = &[
         name: "status",
         hint: None,
         description: "Shows how the session stands",
-        run: |session, _| said(state::status(session)),
+        run: |session, _| state::status(session).boxed(),
     },
     Own {
         name: "policy",

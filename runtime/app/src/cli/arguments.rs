@@ -146,7 +146,7 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Check that everything is in order: configuration, folders, plugins, model and system
+    /// Check that everything is in order: configuration, folders, plugins, MCP servers, model and system
     #[command(after_help = AFTER_DOCTOR)]
     Doctor {
         /// Print one JSON object a line
@@ -251,7 +251,7 @@ pub(super) enum PluginCommand {
     },
     /// Say what a plugin offers and what it asks for
     Info {
-        /// Its id, or a component file
+        /// Its id, its name where only one has that, or a component file
         plugin: String,
 
         /// Print JSON
@@ -274,7 +274,7 @@ pub(super) enum PluginCommand {
     },
     /// Remove an installed plugin
     Remove {
-        /// Its id
+        /// Its id, or its name where only one has that
         plugin: String,
 
         /// Print JSON

@@ -62,7 +62,8 @@ fn check(settings: &Settings, paths: &Paths) -> Result<String, Failure> {
     models.open(models.default_id())?;
     warn(&models.short_keys());
     let runtime = Runtime::new(settings.clone(), paths, &keys)?;
-    doctor::failure(settings, paths, &runtime).map_or(Ok(models.default_id().to_owned()), Err)
+    doctor::tell(settings, paths, &runtime)?;
+    Ok(models.default_id().to_owned())
 }
 
 pub(super) fn schema() -> Result<ExitCode, Failure> {

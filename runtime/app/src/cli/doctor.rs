@@ -1,6 +1,7 @@
 //! `acp-runtime doctor`: whether everything is in order, and what to do where it is not.
 
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use super::failure::{FAILED, Failure};
@@ -18,7 +19,7 @@ pub(super) fn command(paths: &Paths, overrides: Overrides, json: bool) -> Result
     };
     let keys = Keys::new(&settings, paths, Redaction::default());
     let runtime = Runtime::new(settings.clone(), paths, &keys);
-    checks.extend(wait(checks::all(paths, &settings, &keys, runtime.as_deref(), None))?);
+    checks.extend(wait(checks::all(paths, &settings, &keys, runtime.as_deref(), None, Path::new(".")))?);
 
     let mut out = io::stdout();
     for check in &checks {
@@ -37,15 +38,26 @@ fn write_text(out: &mut impl io::Write, check: &Check) -> io::Result<()> {
     check.hint.as_ref().map_or(Ok(()), |hint| writeln!(out, "                hint: {hint}"))
 }
 
-/// The first thing that is wrong with what the settings name.
-pub(super) fn failure(settings: &Settings, paths: &Paths, runtime: &Runtime) -> Option<Failure> {
-    let checks = checks::named(settings, paths, runtime);
-    let failed = checks.into_iter().find(|check| check.outcome == Outcome::Fail)?;
-    let failure = Failure::new(failed.detail);
-    Some(match failed.hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    })
+/// Tells what is odd and what is wrong with what the settings name. The last thing that is wrong is the failure.
+pub(super) fn tell(settings: &Settings, paths: &Paths, runtime: &Runtime) -> Result<(), Failure> {
+    let mut last: Option<Failure> = None;
+    for Check { outcome, detail, hint, .. } in checks::named(settings, paths, runtime, Path::new(".")) {
+        match outcome {
+            Outcome::Ok => {}
+            Outcome::Warn => {
+                let hint = hint.map_or(String::new(), |hint| format!("hint: {hint}\n"));
+                // With nobody to warn there is nothing else to do.
+                let _ = write!(io::stderr(), "warning: {detail}\n{hint}");
+            }
+            Outcome::Fail => {
+                let failure = hint.into_iter().fold(Failure::new(detail), Failure::hint);
+                if let Some(before) = last.replace(failure) {
+                    before.report();
+                }
+            }
+        }
+    }
+    last.map_or(Ok(()), Err)
 }
 
 #[cfg(test)]

@@ -53,6 +53,10 @@ impl Face for Headless {
     fn audience(&self, _session: &SessionId) -> Arc<dyn Audience> {
         self.screen.clone()
     }
+
+    fn stays(&self) -> bool {
+        false
+    }
 }
 
 /// Allows a question when a pattern covers each of its effects.

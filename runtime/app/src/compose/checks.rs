@@ -3,8 +3,9 @@
 //! Nothing of a secret is in what is said. Tested by tables, and over the real binary.
 
 mod places;
+mod servers;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use acp_runtime_agent::capability::PluginId;
 use acp_runtime_agent::store::{ListQuery, SessionStore as _, StoreError};
@@ -91,14 +92,15 @@ pub fn configuration(settings: &Settings, here: Result<ProjectSettings, Settings
     checks
 }
 
-/// All but the configuration. `runtime` is what these settings make, or why they make none; `id` is the model that is
-/// asked, else the one that sessions begin with.
+/// All but the configuration, for sessions in `folder`. `runtime` is what these settings make, or why they make none;
+/// `id` is the model that is asked, else the one that sessions begin with.
 pub async fn all(
     paths: &Paths,
     settings: &Settings,
     keys: &Keys,
     runtime: Result<&Runtime, &SetupError>,
     id: Option<&str>,
+    folder: &Path,
 ) -> Vec<Check> {
     let (paths, settings, kept) = (paths.clone(), settings.clone(), keys.secrets().clone());
     let sessions = paths.sessions();
@@ -118,13 +120,16 @@ pub async fn all(
     if let Ok(runtime) = runtime {
         checks.push(store(&runtime.store, sessions).await);
         checks.extend(plugins(runtime));
+        checks.extend(servers::servers(runtime, folder));
     }
     checks
 }
 
-/// What the settings name: files that are written, and plugins. Reads and makes no more than it must.
-pub fn named(settings: &Settings, paths: &Paths, runtime: &Runtime) -> Vec<Check> {
-    places::files(settings, paths).into_iter().chain(plugins(runtime)).collect()
+/// What the settings name: files that are written, plugins, and the MCP servers of sessions in `folder`. Reads and makes
+/// no more than it must.
+pub fn named(settings: &Settings, paths: &Paths, runtime: &Runtime, folder: &Path) -> Vec<Check> {
+    let servers = servers::servers(runtime, folder);
+    places::files(settings, paths).into_iter().chain(plugins(runtime)).chain(servers).collect()
 }
 
 const BESIDE: &str =

@@ -9,7 +9,7 @@ use acp_runtime_agent::command::{Command, CommandReply};
 use acp_runtime_agent::event::CommandInfo;
 use acp_runtime_agent::options::Options;
 use acp_runtime_agent::plain;
-use acp_runtime_agent::tool::ToolError;
+use acp_runtime_agent::tool::{ToolError, ToolSource as _};
 use acp_runtime_agent::transcript::fenced;
 use acp_runtime_host::record::Calls;
 use futures::FutureExt as _;
@@ -64,11 +64,13 @@ impl Doctor {
             Err(error) => Err(SettingsError::Project { path: self.folder.clone(), reason: error.to_string() }),
         };
         let mut found = checks::configuration(&runtime.settings, here);
-        found.extend(checks::all(&runtime.paths, &runtime.settings, &runtime.keys, Ok(&*runtime), Some(&id)).await);
+        let Runtime { paths, settings, keys, .. } = &*runtime;
+        found.extend(checks::all(paths, settings, keys, Ok(&*runtime), Some(&id), &self.folder).await);
         found.iter().for_each(|check| write_check(&mut text, check));
         text.push_str("\n**Model providers**\n\n");
         list(&mut text, runtime.models.keys().iter().map(provider), "None is configured.");
         text.push_str("\n**MCP servers**\n\n");
+        self.servers.settle_to_show().await;
         list(&mut text, self.servers.lines().into_iter(), "There are none.");
         text.push_str("\n**Plugins**, since this process began\n\n");
         list(&mut text, self.plugins.iter().map(|known| self.plugin(known)), "There are none.");

@@ -10,7 +10,7 @@ use acp_runtime_agent::event::CommandInfo;
 use acp_runtime_agent::gate::{Gate, Origin};
 use acp_runtime_agent::near::near;
 use acp_runtime_agent::server::{Reach, ServerEntry, ServerState};
-use acp_runtime_agent::tool::ToolError;
+use acp_runtime_agent::tool::{ToolError, ToolSource as _};
 use futures::future::BoxFuture;
 use http::Uri;
 use tokio_util::sync::CancellationToken;
@@ -42,7 +42,7 @@ impl McpCommand {
             .ok_or_else(|| invalid("a quotation mark or a backslash has nothing that belongs to it"))?;
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {
-            [] => Ok(self.list()),
+            [] => Ok(self.list().await),
             ["add", name, place @ ..] if !place.is_empty() => self.add(name, place).await,
             ["remove", name] => self.remove(name).await,
             ["restart", name] => self.restart(name).await,
@@ -50,7 +50,8 @@ impl McpCommand {
         }
     }
 
-    fn list(&self) -> String {
+    async fn list(&self) -> String {
+        self.servers.settle_to_show().await;
         let lines = self.servers.lines();
         if lines.is_empty() {
             return "There are no MCP servers. Name some in the configuration (`[mcp.NAME]`), or type \
@@ -130,16 +131,9 @@ impl Command for McpCommand {
 }
 
 fn line(state: &ServerState, server: Option<&Server>) -> String {
-    let ServerState { name, status, tools, problem } = state;
     let place = server.map(|server| server.place.as_str()).filter(|place| !place.is_empty());
     let place = place.map_or(String::new(), |place| format!(" ({place})"));
-    let tools = match tools {
-        0 => String::new(),
-        1 => ", 1 tool".to_owned(),
-        tools => format!(", {tools} tools"),
-    };
-    let problem = problem.as_ref().map_or(String::new(), |problem| format!(": {problem}"));
-    format!("`{name}`{place} – {}{tools}{problem}", status.as_str())
+    format!("`{}`{place} – {state}", state.name)
 }
 
 /// How to reach what was typed, and what that does.

@@ -1,7 +1,8 @@
 //! One connection to one server: its program or its address, the handshake, its tools, and the end.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use acp_runtime_agent::capability::ServerName;
 use acp_runtime_agent::plain;
 use acp_runtime_agent::server::Reach;
 use futures::future::BoxFuture;
+use http::uri::Authority;
 use http::{HeaderName, HeaderValue, Uri};
 use rmcp::model::{ErrorCode, PaginatedRequestParams, ProtocolVersion, ServerNotification, SubscriptionFilter, Tool};
 use rmcp::service::{
@@ -24,8 +26,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::errors::ErrorLog;
-use super::handler::{Handler, LINE, ProgressBoard};
+use super::handler::{Handler, ProgressBoard};
 use super::offer::TOOLS;
+use super::reason;
 use super::settings::Patience;
 use crate::process::{Input, Launcher, Program, Running, StartError};
 
@@ -92,7 +95,7 @@ pub(super) struct Refusal {
 
 impl Refusal {
     /// So would every other attempt end.
-    fn lasting(problem: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(super) fn lasting(problem: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { problem: problem.into(), hint: hint.into(), lasting: true }
     }
 
@@ -100,6 +103,10 @@ impl Refusal {
     pub(super) fn passing(problem: impl Into<String>) -> Self {
         let hint = "its words in the log may say more: `--log-level mcp=info`";
         Self { problem: problem.into(), hint: hint.to_owned(), lasting: false }
+    }
+
+    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: hint.into(), ..self }
     }
 }
 
@@ -151,34 +158,15 @@ pub(super) enum Failure {
 
 impl Failure {
     async fn explain(self, errors: &ErrorLog) -> Refusal {
-        match self {
-            Self::Refused(refusal) => refusal,
-            Self::NoHandshake => Refusal::passing("it speaks no version of the protocol that is known here"),
-            Self::Ended(status) => Refusal::passing(errors.last_words(ended_with(status)).await),
-            Self::Handshake(error) if error.is_authorization_required() => unauthorized(),
-            Self::Handshake(error) => Refusal::passing(errors.last_words(words(&*error)).await),
-            Self::Tools(error) if error.is_authorization_required() => unauthorized(),
-            Self::Tools(error) => Refusal::passing(format!("it does not tell of its tools: {}", words(&error))),
-        }
+        let refusal = match self {
+            Self::Refused(refusal) => return refusal,
+            Self::NoHandshake => return reason::no_version(None),
+            Self::Ended(status) => Refusal::passing(ended_with(status)),
+            Self::Handshake(error) => reason::of_handshake(&error),
+            Self::Tools(error) => reason::of_tools(&error),
+        };
+        Refusal { problem: errors.last_words(refusal.problem).await, ..refusal }
     }
-}
-
-fn unauthorized() -> Refusal {
-    Refusal::lasting("it asks for an authorization", "put one into the server's `headers`, such as `Authorization`")
-}
-
-/// An error with what caused it, in one line.
-pub(super) fn words(error: &(impl std::error::Error + ?Sized)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let more = inner.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = inner.source();
-    }
-    plain::line(&text, LINE)
 }
 
 fn ended_with(status: ExitStatus) -> String {
@@ -215,29 +203,37 @@ async fn open(
             let (Some(output), Some(input)) = (running.output.take(), running.input.take()) else {
                 return Err(Failure::Refused(Refusal::passing("its program has no input and output")));
             };
+            let output = errors.watch(output);
             let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(MESSAGE);
-            let talk = async {
+            let mut talk = pin!(async {
                 let connection = handshake(handler, transport, lifecycle).await?;
                 let tools = tools(&connection.link.peer).await?;
                 Ok((connection, tools))
-            };
+            });
             let talked = tokio::select! {
-                talked = talk => talked,
-                status = running.wait() => Err(match status {
-                    Ok(status) => Failure::Ended(status),
-                    Err(error) => Failure::Refused(Refusal::passing(format!("it cannot be waited for: {error}"))),
-                }),
+                talked = &mut talk => talked,
+                status = running.wait() => {
+                    // What it has written may be on its way still, and says more than that it has ended.
+                    drop(tokio::time::timeout(FAREWELL, talk).await);
+                    Err(match status {
+                        Ok(status) => Failure::Ended(status),
+                        Err(error) => Failure::Refused(Refusal::passing(format!("it cannot be waited for: {error}"))),
+                    })
+                }
             };
             match talked {
                 Ok((connection, tools)) => {
+                    errors.understood();
                     let process = Some(Process { running, errors: errors.clone() });
                     Ok((Connection { process, ..connection }, tools))
                 }
                 // What ends its output is about to end; how says more than that it did.
-                Err(Failure::Handshake(error)) => match tokio::time::timeout(FAREWELL, running.wait()).await {
-                    Ok(Ok(status)) => Err(Failure::Ended(status)),
-                    Ok(Err(_)) | Err(_) => Err(Failure::Handshake(error)),
-                },
+                Err(Failure::Handshake(error)) if is_end(&error) => {
+                    match tokio::time::timeout(FAREWELL, running.wait()).await {
+                        Ok(Ok(status)) => Err(Failure::Ended(status)),
+                        Ok(Err(_)) | Err(_) => Err(Failure::Handshake(error)),
+                    }
+                }
                 Err(failure) => Err(failure),
             }
         }
@@ -252,6 +248,11 @@ async fn open(
     }
 }
 
+/// Whether the server has gone, without a word of why.
+fn is_end(error: &ClientInitializeError) -> bool {
+    matches!(error, ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. })
+}
+
 fn not_started(error: &StartError) -> Refusal {
     match error {
         StartError::System { .. } => Refusal::passing(error.to_string()),
@@ -262,28 +263,41 @@ fn not_started(error: &StartError) -> Refusal {
 }
 
 fn http_config(url: &str, headers: &BTreeMap<String, String>) -> Result<StreamableHttpClientTransportConfig, Refusal> {
-    let address = url.parse::<Uri>().ok().filter(|uri| matches!(uri.scheme_str(), Some("http" | "https")));
-    if address.and_then(|uri| uri.authority().cloned()).is_none_or(|authority| authority.as_str().contains('@')) {
-        return Err(Refusal::lasting(
-            "its address cannot be used",
-            "write `https://HOST/PATH`, and secrets as `headers`",
-        ));
-    }
-    let mut custom = HashMap::new();
-    for (name, value) in headers {
-        let pair = (name.parse::<HeaderName>(), HeaderValue::from_str(value));
-        let (Ok(name), Ok(mut value)) = pair else {
-            let name = plain::line(name, 80);
-            return Err(Refusal::lasting(format!("`{name}` in its headers is no header"), "correct its name or value"));
-        };
-        value.set_sensitive(true);
-        custom.insert(name, value);
-    }
+    check_address(url)?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url);
-    config.custom_headers = custom;
+    config.custom_headers = headers.iter().map(|(name, value)| header(name, value)).collect::<Result<_, _>>()?;
     config.max_sse_event_size = MESSAGE;
     config.max_json_response_size = MESSAGE;
     Ok(config)
+}
+
+/// Whether a server can be asked at that address. It is not repeated, since it may hold a secret.
+pub(super) fn check_address(url: &str) -> Result<(), Refusal> {
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let problem = match url.parse::<Uri>() {
+        _ if !matches!(scheme.as_deref(), Some("http" | "https")) => "it does not begin with `http://` or `https://`",
+        Err(_) => "it is no address",
+        Ok(uri) => match uri.authority().map(Authority::as_str) {
+            None | Some("") => "it names no host",
+            Some(authority) if authority.contains('@') => "it has a name or a password in it",
+            Some(_) => return Ok(()),
+        },
+    };
+    Err(Refusal::lasting(
+        format!("its address cannot be used: {problem}"),
+        "write `https://HOST/PATH`, and secrets as `headers`",
+    ))
+}
+
+/// A header to send. Its value is not repeated.
+pub(super) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Refusal> {
+    let pair = (name.parse::<HeaderName>(), HeaderValue::from_str(value));
+    let (Ok(header), Ok(mut value)) = pair else {
+        let name = plain::line(name, 80);
+        return Err(Refusal::lasting(format!("`{name}` in its headers is no header"), "correct its name or value"));
+    };
+    value.set_sensitive(true);
+    Ok((header, value))
 }
 
 pub(super) async fn handshake<T, E, A>(
@@ -303,6 +317,11 @@ where
     let stop = token.clone().drop_guard();
     let service =
         serve_client_with_lifecycle_and_ct(handler, transport, lifecycle, token).await.map_err(refused_handshake)?;
+    if let Some(version) = service.peer().peer_info().map(|info| info.protocol_version.clone())
+        && !ProtocolVersion::KNOWN_VERSIONS.contains(&version)
+    {
+        return Err(Failure::Refused(reason::no_version(Some(std::slice::from_ref(&version)))));
+    }
     let link = Arc::new(Link { peer: service.peer().clone(), progress, doubt: Notify::new() });
     let served = Some(tokio::spawn(service.waiting()));
     if listens {

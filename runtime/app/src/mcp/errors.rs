@@ -1,12 +1,16 @@
-//! What a server's program writes to its standard error: for the log, and the last of it for people.
+//! What a server's program writes to its standard error: for the log, and the last of it for people. Beside that, what
+//! it writes to its standard output and is no message: until it has been understood, that may be the reason.
 
 use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use acp_runtime_agent::capability::ServerName;
 use acp_runtime_agent::plain;
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 use tokio::sync::watch;
 
 use super::handler::LINE;
@@ -23,6 +27,8 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 pub(super) struct ErrorLog {
     server: Option<ServerName>,
     last: Arc<Mutex<VecDeque<String>>>,
+    /// The first line of its standard output that is no message.
+    stray: Arc<Mutex<Option<String>>>,
     /// Outputs that are being read.
     open: Arc<watch::Sender<usize>>,
 }
@@ -40,6 +46,16 @@ impl ErrorLog {
             log.take(output).await;
             log.open.send_modify(|open| *open -= 1);
         });
+    }
+
+    /// Its standard output, passed on as it is.
+    pub(super) fn watch<R: AsyncRead + Unpin>(&self, output: R) -> Watched<R> {
+        Watched { output, log: self.clone(), line: Vec::new(), is_over: false }
+    }
+
+    /// It speaks the protocol: what else it wrote to its standard output does not matter.
+    pub(super) fn understood(&self) {
+        *self.stray.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     async fn take(&self, mut output: impl AsyncRead + Unpin) {
@@ -84,7 +100,11 @@ impl ErrorLog {
     }
 
     /// `problem`, and what the program said last.
-    pub(super) fn quoted(&self, problem: String) -> String {
+    pub(super) fn quoted(&self, mut problem: String) -> String {
+        if let Some(stray) = &*self.stray.lock().unwrap_or_else(PoisonError::into_inner) {
+            problem =
+                format!("{problem}; what it writes to its standard output is no message of the protocol: `{stray}`");
+        }
         let said: Vec<String> = self.lock().iter().cloned().collect();
         if said.is_empty() {
             return problem;
@@ -94,6 +114,61 @@ impl ErrorLog {
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The standard output of a program, whose lines are looked at on their way.
+pub(super) struct Watched<R> {
+    output: R,
+    log: ErrorLog,
+    /// The beginning of the line that is on its way.
+    line: Vec<u8>,
+    is_over: bool,
+}
+
+impl<R> Watched<R> {
+    fn look(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            if self.is_over {
+                return;
+            }
+            if byte == b'\n' {
+                self.judge();
+            } else if self.line.len() < LINE {
+                self.line.push(byte);
+            }
+        }
+        if bytes.is_empty() {
+            self.judge();
+        }
+    }
+
+    /// A message is an object, or a list of objects.
+    fn judge(&mut self) {
+        let text = String::from_utf8_lossy(&self.line).into_owned();
+        self.line.clear();
+        let inside = text.trim_start();
+        let inside = inside.strip_prefix('[').map_or(inside, str::trim_start);
+        let line = plain::line(&text, LINE);
+        if inside.starts_with('{') || line.is_empty() {
+            return;
+        }
+        self.is_over = true;
+        if let Some(server) = &self.log.server {
+            tracing::info!(target: "mcp", %server, "on its standard output: {line}");
+        }
+        *self.log.stray.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.output).poll_read(cx, buffer))?;
+        if !self.is_over {
+            self.look(buffer.filled().get(before..).unwrap_or_default());
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -115,5 +190,33 @@ mod tests {
         assert_eq!(quoted(b"\x1b[31mred\xff\n").await, "it ended; it said: [31mred\u{fffd}");
         let endless = quoted(&vec![b'x'; 1 << 20]).await;
         assert_eq!(endless.len(), "it ended; it said: ".len() + LINE);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_message_is_quoted_until_one_is_understood() {
+        for (output, stray) in [
+            ("", None),
+            ("{\"jsonrpc\": 1}\n\n [ {}, {}]\n", None),
+            ("{}\nWelcome!\nagain\n", Some("Welcome!")),
+            ("[INFO] it begins\n{}\n", Some("[INFO] it begins")),
+            ("Content-Length: 12\r\n\r\n{}", Some("Content-Length: 12")),
+            ("no end", Some("no end")),
+        ] {
+            let log = ErrorLog::default();
+            let mut text = String::new();
+            log.watch(output.as_bytes()).read_to_string(&mut text).await.unwrap();
+            assert_eq!(text, output);
+            let quoted = log.quoted("it ended".to_owned());
+            let stray = stray.map_or(String::new(), |stray| {
+                format!("; what it writes to its standard output is no message of the protocol: `{stray}`")
+            });
+            assert_eq!(quoted, format!("it ended{stray}"), "{output:?}");
+            log.understood();
+            assert_eq!(log.quoted("it ended".to_owned()), "it ended");
+        }
+        let log = ErrorLog::default();
+        let mut text = String::new();
+        log.watch("x".repeat(1 << 20).as_bytes()).read_to_string(&mut text).await.unwrap();
+        assert!(log.quoted(String::new()).len() < 2 * LINE);
     }
 }

@@ -4,8 +4,9 @@
 //! them for as long as they are patient.
 
 use std::borrow::Cow;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use acp_runtime_agent::capability::ServerName;
 use acp_runtime_agent::event::EventSink;
@@ -36,6 +37,11 @@ const SOON: Duration = Duration::from_secs(1);
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long a connection must have held for the pauses to begin anew.
 const STEADY: Duration = Duration::from_secs(60);
+/// Losses in a row after which a server must hold for [`HELD`] before it counts as connected again. Its tools can be
+/// called at once.
+const AGAIN: usize = 2;
+/// See [`AGAIN`]: one that ends as soon as it has begun stays one that has failed.
+pub(super) const HELD: Duration = Duration::from_secs(2);
 
 /// What is asked for: a server, and how patient to be with it.
 pub(super) struct Wanted {
@@ -81,9 +87,17 @@ pub(super) struct Server {
     /// In a few words.
     pub(super) place: String,
     line: Line,
-    tools: Arc<Mutex<Vec<Arc<dyn Tool>>>>,
+    offered: Arc<Mutex<Offer>>,
     orders: mpsc::UnboundedSender<Order>,
     keeper: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What a server has at the moment.
+#[derive(Default)]
+struct Offer {
+    tools: Vec<Arc<dyn Tool>>,
+    /// What is wrong with some of them.
+    problem: Option<String>,
 }
 
 enum Order {
@@ -101,7 +115,7 @@ impl Server {
         let (orders, received) = mpsc::unbounded_channel();
         learn(&reach, &session.redaction);
         let line = Line { stage: seen, patience, redaction: session.redaction.clone() };
-        let tools = Arc::default();
+        let offered = Arc::default();
         let place = place(&reach);
         let keeper = Keeper {
             name: name.clone(),
@@ -110,11 +124,11 @@ impl Server {
             session,
             stage,
             line: line.clone(),
-            tools: Arc::clone(&tools),
+            offered: Arc::clone(&offered),
         };
-        keeper.show(ServerStatus::Connecting, None);
+        keeper.show(ServerStatus::Connecting, None, None);
         let keeper = Mutex::new(Some(tokio::spawn(keeper.keep(received))));
-        Self { name, title, place, line, tools, orders, keeper }
+        Self { name, title, place, line, offered, orders, keeper }
     }
 
     /// Waits until it is clear whether it can be connected.
@@ -126,7 +140,7 @@ impl Server {
 
     /// Its tools now.
     pub(super) fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.tools.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.offered.lock().unwrap_or_else(PoisonError::into_inner).tools.clone()
     }
 
     /// Ends the connection and makes a new one; returns when it is clear what became of it.
@@ -205,7 +219,7 @@ struct Keeper {
     session: Arc<Session>,
     stage: watch::Sender<Stage>,
     line: Line,
-    tools: Arc<Mutex<Vec<Arc<dyn Tool>>>>,
+    offered: Arc<Mutex<Offer>>,
 }
 
 /// What happens next.
@@ -237,10 +251,13 @@ impl Keeper {
             };
             match turn {
                 Turn::Close => break,
-                Turn::Restart => losses = 0,
+                Turn::Restart => {
+                    losses = 0;
+                    self.show(ServerStatus::Connecting, None, None);
+                }
+                // It stays what it was told to be: one that has failed, and is tried again.
                 Turn::Again => {}
             }
-            self.show(ServerStatus::Connecting, None);
         }
     }
 
@@ -254,9 +271,20 @@ impl Keeper {
         let refusal = match connected {
             Ok((connection, tools)) => {
                 let since = Instant::now();
-                self.offer(tools);
+                let counts = if *losses < AGAIN { since } else { since + HELD };
+                self.offer(tools, counts);
                 self.stage.send_replace(Stage::Connected(connection.link.clone()));
-                let end = self.tend(connection, orders).await;
+                let mut tended = pin!(self.tend(connection, counts, orders));
+                let end = tokio::select! {
+                    end = &mut tended => end,
+                    () = tokio::time::sleep_until(counts), if counts > since => {
+                        // One that was just lost is still being closed.
+                        if matches!(*self.stage.borrow(), Stage::Connected(_)) {
+                            self.show_connected();
+                        }
+                        tended.await
+                    }
+                };
                 if since.elapsed() >= STEADY {
                     *losses = 0;
                 }
@@ -270,7 +298,8 @@ impl Keeper {
         self.pause(refusal, losses, orders).await
     }
 
-    fn offer(&self, tools: Vec<rmcp::model::Tool>) {
+    /// Takes these tools. The server counts as connected from the moment `counts` on.
+    fn offer(&self, tools: Vec<rmcp::model::Tool>, counts: Instant) {
         let (offered, problems) = offered(&self.name, tools);
         for problem in &problems {
             self.session.board.warn(&self.title, ServerStatus::Connected, problem, "its author can correct that");
@@ -279,12 +308,25 @@ impl Keeper {
             Arc::new(ServerTool::new(self.name.clone(), offered, self.line.clone(), self.session.events.clone()))
         };
         let tools: Vec<_> = offered.into_iter().map(tool).collect();
-        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = tools;
-        self.show(ServerStatus::Connected, (!problems.is_empty()).then(|| problems.join("; ")));
+        let problem = (!problems.is_empty()).then(|| problems.join("; "));
+        *self.offered.lock().unwrap_or_else(PoisonError::into_inner) = Offer { tools, problem };
+        if Instant::now() >= counts {
+            self.show_connected();
+        }
+    }
+
+    fn show_connected(&self) {
+        let problem = self.offered.lock().unwrap_or_else(PoisonError::into_inner).problem.clone();
+        self.show(ServerStatus::Connected, problem, None);
     }
 
     /// Looks after a connection to its end.
-    async fn tend(&self, mut connection: Connection, orders: &mut mpsc::UnboundedReceiver<Order>) -> End {
+    async fn tend(
+        &self,
+        mut connection: Connection,
+        counts: Instant,
+        orders: &mut mpsc::UnboundedReceiver<Order>,
+    ) -> End {
         let link = connection.link.clone();
         let end = loop {
             let asked = async {
@@ -295,7 +337,7 @@ impl Keeper {
             };
             tokio::select! {
                 news = asked => match news {
-                    Ok(Ok(tools)) => self.offer(tools),
+                    Ok(Ok(tools)) => self.offer(tools, counts),
                     Ok(Err(problem)) => tracing::warn!(target: "mcp", server = %self.name, "{problem}"),
                     Err(problem) => break End::Lost(problem),
                 },
@@ -328,7 +370,7 @@ impl Keeper {
         let first = *losses == 0;
         *losses += 1;
         if pause.is_none() {
-            self.tools.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            *self.offered.lock().unwrap_or_else(PoisonError::into_inner) = Offer::default();
         }
         self.down(refusal, first, pause);
         let Some(pause) = pause else { return self.taken(orders.recv().await) };
@@ -348,7 +390,7 @@ impl Keeper {
             Reach::Unusable { .. } => ServerStatus::Off,
             Reach::Program { .. } | Reach::Http { .. } => ServerStatus::Failed,
         };
-        self.show(status, Some(problem.clone()));
+        self.show(status, Some(problem.clone()), pause.map(|pause| SystemTime::now() + pause));
         if first {
             self.session.board.warn(&self.title, status, &problem, &hint);
         } else {
@@ -371,8 +413,8 @@ impl Keeper {
         }
     }
 
-    fn show(&self, status: ServerStatus, problem: Option<String>) {
-        let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner).len();
-        self.session.board.put(ServerState { name: self.title.clone(), status, tools, problem });
+    fn show(&self, status: ServerStatus, problem: Option<String>, next_try: Option<SystemTime>) {
+        let tools = self.offered.lock().unwrap_or_else(PoisonError::into_inner).tools.len();
+        self.session.board.put(ServerState { name: self.title.clone(), status, tools, problem, next_try });
     }
 }

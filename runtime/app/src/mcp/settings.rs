@@ -3,12 +3,14 @@
 //! Plain data. `${NAME}` in its values stands for a variable of the environment, looked up when a session begins.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use acp_runtime_agent::server::Reach;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::variables::{Environment, filled};
@@ -38,8 +40,9 @@ impl Default for Patience {
     }
 }
 
+/// Where a server is, as it is written down.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     Program {
         command: String,
         args: Vec<String>,
@@ -147,6 +150,11 @@ impl ServerSettings {
         })
     }
 
+    /// Where it is, as it is written down.
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
     /// Whether sessions have it.
     pub(super) fn enabled(&self) -> bool {
         self.enabled
@@ -184,11 +192,48 @@ pub fn from_json(text: &str) -> Result<BTreeMap<String, ServerSettings>, String>
     let Some(entries) = file.get("mcpServers").and_then(Value::as_object) else {
         return Err("it has no object `mcpServers`".to_owned());
     };
+    if let Some(twice) = twice(text) {
+        return Err(format!("the server `{twice}` is there twice"));
+    }
     let read = |(name, entry): (&String, &Value)| {
         let settings = entry_of(entry).map_err(|problem| format!("the server `{name}`: {problem}"))?;
         Ok((name.clone(), settings))
     };
     entries.iter().map(read).collect()
+}
+
+/// A server that a file has twice: of a JSON object only the last member of a name would be seen.
+fn twice(text: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct File {
+        #[serde(rename = "mcpServers")]
+        servers: Names,
+    }
+    struct Names(Vec<String>);
+    impl<'de> Deserialize<'de> for Names {
+        fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+            reader.deserialize_map(NamesVisitor)
+        }
+    }
+    struct NamesVisitor;
+    impl<'de> Visitor<'de> for NamesVisitor {
+        type Value = Names;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Names, A::Error> {
+            let mut names = Vec::new();
+            while let Some((name, IgnoredAny)) = map.next_entry()? {
+                names.push(name);
+            }
+            Ok(Names(names))
+        }
+    }
+    let File { servers: Names(mut names) } = serde_json::from_str(text).ok()?;
+    names.sort_unstable();
+    names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0].clone())
 }
 
 /// An entry of the file, as far as it means something here.
@@ -327,6 +372,7 @@ mod tests {
             r#"{"mcpServers": {}}"#,
             r#"{"mcpServers": {"a": {"command": 1}}}"#,
             r#"{"mcpServers": {"a": {}}}"#,
+            r#"{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}, "a": {"command": "z"}}}"#,
             r#"{"servers": {}}"#,
             "[]",
             "mcp",
@@ -358,6 +404,8 @@ mod tests {
                 error: the server `a`: invalid type: integer `1`, expected a string
             {"mcpServers": {"a": {}}}
                 error: the server `a`: a server needs a `command`, or a `url`
+            {"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}, "a": {"command": "z"}}}
+                error: the server `a` is there twice
             {"servers": {}}
                 error: it has no object `mcpServers`
             []

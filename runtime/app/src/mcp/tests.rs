@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, Refusal, handshake, tools as list_tools};
 use super::handler::{Handler, ProgressBoard};
+use super::server::HELD;
 use super::*;
 
 /// What an attempt to connect comes to.
@@ -309,7 +310,33 @@ async fn a_steady_connection_is_a_new_beginning() {
     tokio::time::sleep(Duration::from_secs(61)).await;
     stage.call("die", CancellationToken::new()).await.unwrap_err();
     stage.until("connected 2").await;
-    assert!((stage.pauses()[2] - 61.2).abs() < 0.5, "{:?}", stage.pauses());
+    let held = HELD.as_secs_f64();
+    assert!((stage.pauses()[2] - held - 61.2).abs() < 0.5, "it counts from where it held: {:?}", stage.pauses());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_lost_again_and_again_counts_as_connected_when_it_holds() {
+    let alive = || Attempt::Server(&["die", "echo"]);
+    let stage = stage(vec![alive(), alive(), alive()]);
+    for losses in 1..=2 {
+        stage.until("connected 2").await;
+        stage.call("die", CancellationToken::new()).await.unwrap_err();
+        stage.until("failed 2: the connection was closed").await;
+        assert!(stage.servers.states()[0].next_try.is_some(), "{losses}");
+    }
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    assert_eq!(stage.made.lock().unwrap().len(), 3);
+    assert_eq!(
+        stage.call("echo", CancellationToken::new()).await,
+        Ok(ToolOutcome::text("{\"a\":1}")),
+        "it can be asked"
+    );
+    assert_eq!(stage.state(), "failed 2: the connection was closed");
+    stage.until("connected 2").await;
+    assert_eq!(stage.servers.states()[0].next_try, None);
+    let told = stage.events.0.lock().unwrap();
+    let states = told.iter().filter(|event| matches!(event, SessionEvent::ServersChanged { .. })).count();
+    assert_eq!(states, 6, "connecting, then connected and failed twice, then connected");
 }
 
 #[tokio::test(start_paused = true)]

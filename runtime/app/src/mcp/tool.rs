@@ -19,9 +19,10 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{Link, words};
+use super::connection::Link;
 use super::offer::Offered;
 use super::outcome::outcome;
+use super::reason;
 use super::server::Line;
 
 /// The time between two lines of progress that are shown.
@@ -112,7 +113,7 @@ impl ServerTool {
             error if error.is_authorization_required() => self.error("denied", "asks for an authorization"),
             error => {
                 link.doubt.notify_one();
-                self.error("server", &format!("was lost during the call: {}", words(error)))
+                self.error("server", &format!("was lost during the call: {}", reason::of_call(error)))
             }
         }
     }

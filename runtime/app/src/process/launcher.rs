@@ -52,11 +52,17 @@ impl Launcher {
     pub async fn start(&self, program: Program) -> Result<Running, StartError> {
         let name = program.program.clone();
         let failed = |source| StartError::System { program: name, source };
+        let file = self.find(&program)?;
         let mut environment = self.0.environment.clone();
         environment.extend(program.environment.iter().map(|(name, value)| (name.clone(), value.clone())));
-        let file = program.find(environment.get("PATH").map(String::as_str))?;
         let launcher = Arc::downgrade(&self.0);
         self.begin(Found { file, program, environment, launcher }).await.map_err(failed)
+    }
+
+    /// The file that would be started. Starts nothing.
+    pub fn find(&self, program: &Program) -> Result<PathBuf, StartError> {
+        let search = program.environment.get("PATH").or_else(|| self.0.environment.get("PATH"));
+        program.find(search.map(String::as_str))
     }
 
     async fn begin(&self, program: Found) -> io::Result<Running> {

@@ -31,11 +31,20 @@ const ROOMS: [(&str, &[&str]); 19] = [
 ];
 
 /// Libraries that can be named. Those of [`TALKATIVE`] are heard in no other way, those of [`VERBOSE`] only warn.
-const LIBRARIES: [&str; 9] =
-    [TALKATIVE[0], TALKATIVE[1], TALKATIVE[2], TALKATIVE[3], TALKATIVE[4], VERBOSE[0], VERBOSE[1], "rmcp", "rustls"];
+const LIBRARIES: [&str; 9] = [
+    TALKATIVE[0],
+    TALKATIVE[1],
+    TALKATIVE[2],
+    TALKATIVE[3],
+    TALKATIVE[4],
+    TALKATIVE[5],
+    VERBOSE[0],
+    VERBOSE[1],
+    "rustls",
+];
 
 /// They write down what is sent and received when something goes wrong, keys included.
-const TALKATIVE: [&str; 5] = ["genai", "reqwest", "hyper", "hyper_util", "h2"];
+const TALKATIVE: [&str; 6] = ["genai", "reqwest", "hyper", "hyper_util", "h2", "rmcp"];
 
 /// They have thousands of lines for each plugin that is compiled.
 const VERBOSE: [&str; 2] = ["cranelift", "wasmtime"];
@@ -166,7 +175,7 @@ mod tests {
         let rooms = "expected `acp`, `agent`, `audit`, `cli`, `compose`, `host`, `mcp`, `models`, `plugin`, `process`, \
                      `request`, `runtime`, `secrets`, `settings`, `store`, `terminal`, `tools`, `transport`, \
                      `workspace`, or one of the libraries `genai`, `reqwest`, `hyper`, `hyper_util`, `h2`, \
-                     `cranelift`, `wasmtime`, `rmcp`, `rustls`";
+                     `rmcp`, `cranelift`, `wasmtime`, `rustls`";
         let levels = "expected `off`, `error`, `warn`, `info`, `debug`, `trace`, or `room=level` pairs between commas";
         for (text, error) in [
             ("", format!("`` is not a log level: {levels}")),

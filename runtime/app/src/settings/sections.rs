@@ -59,6 +59,18 @@ pub struct Settings {
     /// The user's file, whether it is there or not.
     #[serde(skip)]
     pub(super) file: PathBuf,
+    /// Where the MCP servers are written that are not in the user's file.
+    #[serde(skip)]
+    pub(super) server_files: ServerFiles,
+}
+
+/// The files of the command line that name MCP servers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ServerFiles {
+    /// The file of each server.
+    pub(super) of: BTreeMap<String, PathBuf>,
+    /// Servers that have given way to others of their name, and the files in which they were; none is the user's.
+    pub(super) gave_way: Vec<(String, Option<PathBuf>)>,
 }
 
 /// `[session]`

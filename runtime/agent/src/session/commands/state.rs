@@ -2,13 +2,18 @@
 
 use std::fmt::Write as _;
 
-use crate::capability::{CommandLine, Effect, GrantSet, NetRequest, PathGlob, PathScope, RootId, WorkspacePath};
+use super::Reply;
+use crate::capability::{
+    CommandLine, Effect, GrantSet, NetRequest, PathGlob, PathScope, RootId, ServerName, ToolName, WorkspacePath,
+};
+use crate::command::CommandReply;
 use crate::event::{EventSink as _, SessionEvent};
 use crate::policy::Decision;
 use crate::session::Shared;
 
-pub(super) fn status(session: &Shared) -> String {
+pub(super) async fn status(session: &Shared) -> Reply {
     let Shared { id, turns, .. } = session;
+    turns.tools.settle_to_show().await;
     let (model, effort) = turns.options.seat().get();
     let effort = effort.map_or(String::new(), |effort| format!(" (reasoning effort: {})", effort.title()));
     let (on, all) = turns.options.plugins().fold((0, 0), |(on, all), (_, is_on)| (on + usize::from(is_on), all + 1));
@@ -18,12 +23,15 @@ pub(super) fn status(session: &Shared) -> String {
         turns.options.mode().title(),
         model.id(),
         turns.outbox.messages().len(),
-        turns.tools.iter().count(),
+        turns.tools.now().iter().count(),
     );
+    for server in turns.tools.servers() {
+        let _ = writeln!(text, "- MCP server `{}`: {server}", server.name);
+    }
     for root in turns.roots.iter() {
         let _ = writeln!(text, "- folder: `{}`", root.path.display());
     }
-    text
+    Ok(CommandReply::Text(text))
 }
 
 /// What the gate would decide on one effect of each kind that a mode decides on.
@@ -45,6 +53,11 @@ pub(super) fn policy(session: &Shared) -> String {
             }),
         ),
     ];
+    if let (Ok(server), Ok(tool)) = (ServerName::new("server"), ToolName::new("tool")) {
+        let call = |read_only| Effect::CallServer { server: server.clone(), tool: tool.clone(), read_only };
+        kinds.push(("call an MCP server's tool that says it only reads", call(true)));
+        kinds.push(("call any other tool of an MCP server", call(false)));
+    }
     if let (Ok(from), Ok(to)) = (WorkspacePath::new(RootId(0), "file"), WorkspacePath::new(RootId(0), "other")) {
         kinds.insert(2, ("move a file", Effect::Move { from, to }));
     }
@@ -58,7 +71,9 @@ pub(super) fn policy(session: &Shared) -> String {
         };
         let _ = writeln!(text, "- {what}: {verdict}");
     }
-    text.push_str("\nA plugin needs a granted right as well. Denied to everyone, in every mode:\n\n");
+    text.push_str(
+        "\nA plugin needs a granted right as well, and calls no MCP servers. Denied to everyone, in every mode:\n\n",
+    );
     for denied in policy.denied() {
         let _ = writeln!(text, "- `{denied}`");
     }

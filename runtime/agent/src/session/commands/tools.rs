@@ -9,16 +9,18 @@ use super::{Reply, invalid, meant, schema, word};
 use crate::command::CommandReply;
 use crate::model::ToolSpec;
 use crate::plain;
+use crate::server::ServerStatus;
 use crate::session::Shared;
 use crate::tool::ToolError;
 
 pub(super) async fn answer(session: &Shared, arguments: &str) -> Reply {
     let (tool, _) = word(arguments);
-    let text = if tool.is_empty() { list(session) } else { described(&*find(session, tool).await?) };
+    let text = if tool.is_empty() { list(session).await } else { described(&*find(session, tool).await?) };
     Ok(CommandReply::Text(text))
 }
 
-fn list(session: &Shared) -> String {
+async fn list(session: &Shared) -> String {
+    session.turns.tools.settle_to_show().await;
     let mut text = String::new();
     for tool in session.turns.tools.now().iter() {
         let spec = tool.spec();
@@ -26,7 +28,12 @@ fn list(session: &Shared) -> String {
         let _ = writeln!(text, "- `{}` – {first_line}", spec.name);
     }
     if text.is_empty() {
-        text.push_str("There are no tools.");
+        text.push_str("There are no tools.\n");
+    }
+    let away = session.turns.tools.servers().into_iter().filter(|server| server.status != ServerStatus::Connected);
+    for (index, server) in away.enumerate() {
+        let before = if index == 0 { "\nThese MCP servers are not connected:\n\n" } else { "" };
+        let _ = writeln!(text, "{before}- `{}`: {server}", server.name);
     }
     text
 }
@@ -38,10 +45,16 @@ fn described(spec: &ToolSpec) -> String {
     let title = plain::line(title, MOST);
     let title = if title.is_empty() || title == name.as_str() { title } else { format!(" – {title}") };
     let (arguments, example) = schema::described(input.as_value());
-    format!(
-        "**`{name}`**{title}\n\n{}\n\n{arguments}\nTo call it: `/call {name} {example}`",
-        plain::block(description, MOST)
-    )
+    format!("**`{name}`**{title}\n\n{}\n\n{arguments}\nTo call it: `/call {name} {example}`", shown(description, MOST))
+}
+
+/// Text of at most `most` characters. What is cut says so.
+fn shown(text: &str, most: usize) -> String {
+    let block = plain::block(text, most);
+    match text.trim().chars().count().saturating_sub(most) {
+        0 => block,
+        more => format!("{block}… [{more} more characters]"),
+    }
 }
 
 /// A tool that is on its way is waited for; one that is there does not wait for others.
