@@ -265,10 +265,10 @@ fn a_models_name_leads_to_its_vendor() {
     );
     let configured = table(&configured, &["gpt-5.2", "gpt-5.1", "claude-opus-4-8", "claude-haiku-4-5", "work"]);
     expect![[r#"
-        claude-opus-4-8 0: * anthropic/claude-opus-4-8  anthropic, 5 in and 25 out USD a million, no key yet
-        gpt-5.2 0: * openai/gpt-5.2  openai-responses, 1.75 in and 14 out USD a million, key from the environment variable `OPENAI_API_KEY`
-        o3 0: * openai/o3  openai-responses, 2 in and 8 out USD a million, key from the environment variable `OPENAI_API_KEY`
-        gemini-3.5-flash 0: * gemini/gemini-3.5-flash  gemini, 1.5 in and 9 out USD a million, no key yet
+        claude-opus-4-8 0: * anthropic/claude-opus-4-8  anthropic, 1000000 tokens, 5 in and 25 out USD a million, no key yet
+        gpt-5.2 0: * openai/gpt-5.2  openai-responses, 400000 tokens, 1.75 in and 14 out USD a million, key from the environment variable `OPENAI_API_KEY`
+        o3 0: * openai/o3  openai-responses, 200000 tokens, 2 in and 8 out USD a million, key from the environment variable `OPENAI_API_KEY`
+        gemini-3.5-flash 0: * gemini/gemini-3.5-flash  gemini, 1048576 tokens, 1.5 in and 9 out USD a million, no key yet
         qwen3.8:27b 0: * ollama/qwen3.8:27b  ollama, no key needed
         openai/gpt-9 0: * openai/gpt-9  openai-responses, key from the environment variable `OPENAI_API_KEY`
         opnai/gpt-9 2: error: no provider `opnai` for the model `opnai/gpt-9`; no provider is configured, and without that there are `anthropic`, `gemini`, `ollama`, `openai`
@@ -277,7 +277,7 @@ fn a_models_name_leads_to_its_vendor() {
         hint: see `model` and `[providers]` in the file of `acp-runtime config path`
 
         gpt-5.2 0: * work/gpt-5.2               openai-chat, 8000 tokens, 1 in and 2 out EUR a million, no key needed
-        gpt-5.1 0: * openai/gpt-5.1             openai-responses, 1.25 in and 10 out USD a million, no key yet
+        gpt-5.1 0: * openai/gpt-5.1             openai-responses, 400000 tokens, 1.25 in and 10 out USD a million, no key yet
         claude-opus-4-8 0: * anthropic/claude-opus-4-8  anthropic, no key needed
         claude-haiku-4-5 0: * anthropic/claude-haiku-4-5  anthropic, no key needed
         work 0: * work/gpt-5.2               openai-chat, 8000 tokens, 1 in and 2 out EUR a million, no key needed
@@ -285,7 +285,7 @@ fn a_models_name_leads_to_its_vendor() {
 
     let json = Runtime::new().run(&["--model", "claude-opus-4-8", "models", "--json"]);
     expect![[r#"
-        {"id":"anthropic/claude-opus-4-8","default":true,"wire":"anthropic","context_window":null,"price":{"input":5.0,"cached":0.5,"output":25.0,"currency":"USD"},"provider":"anthropic","needs_key":true,"key":null}
+        {"id":"anthropic/claude-opus-4-8","default":true,"wire":"anthropic","context_window":1000000,"price":{"input":5.0,"cached":0.5,"output":25.0,"currency":"USD"},"provider":"anthropic","needs_key":true,"key":null}
     "#]].assert_eq(&json.stdout);
 }
 

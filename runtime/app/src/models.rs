@@ -274,7 +274,7 @@ impl Models {
             AboutModel {
                 is_default: choice.id == default,
                 wire: provider.map(|provider| provider.wire()),
-                context_window: provider.and_then(|provider| provider.window()),
+                context_window: provider.zip(model).and_then(|(provider, model)| provider.window(model)),
                 price: provider.zip(model).and_then(|(provider, model)| provider.price(model)).map(|(price, _)| price),
                 key: provider.map(|provider| provider.key_state()),
                 id: choice.id,

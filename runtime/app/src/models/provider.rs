@@ -95,8 +95,8 @@ impl Provider {
         self.settings.wire
     }
 
-    pub(super) fn window(&self) -> Option<u64> {
-        self.settings.context_window
+    pub(super) fn window(&self, model: &str) -> Option<u64> {
+        self.settings.window(model)
     }
 
     /// What a model costs, and for how many tokens of input that holds.
@@ -315,7 +315,7 @@ impl ProviderModel {
         let model = model.unwrap_or(&provider.settings.model).to_owned();
         Self {
             id: provider.id(&model),
-            account: Account { window: provider.window(), price: provider.price(&model) },
+            account: Account { window: provider.window(&model), price: provider.price(&model) },
             failures: Failures { found, ..provider.failures(&model) },
             model,
             provider,

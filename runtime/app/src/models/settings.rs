@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::keys::{KeyPlace, unfit};
-use super::prices::list_price;
+use super::prices::{Listed, listed};
 use crate::address::Address;
 use crate::secret::Secret;
 
@@ -40,7 +40,7 @@ pub struct ProviderSettings {
     /// More HTTP headers.
     #[serde(default)]
     pub headers: BTreeMap<String, Secret>,
-    /// The context window in tokens, where it is known.
+    /// The context window of its models in tokens. The vendors' own are known at the vendors' own addresses.
     pub context_window: Option<u64>,
     /// What the models cost, by their names. The vendors' own are known at the vendors' own addresses.
     #[serde(default)]
@@ -275,11 +275,21 @@ impl ProviderSettings {
     /// vendor's own.
     pub(super) fn price(&self, model: &str) -> Option<(Price, u64)> {
         let Some(PriceSettings { input, cached, output, currency }) = self.prices.get(model) else {
-            return list_price(self.wire, model).filter(|_| self.base_url.is_none());
+            return self.listed(model).map(|Listed { price, longest, .. }| (price, longest));
         };
         let (input, output) = (*input, *output);
         let price = Price { input, cached: cached.unwrap_or(input), output, currency: currency.as_str().into() };
         Some((price, u64::MAX))
+    }
+
+    /// How many tokens a model takes, where that is known.
+    pub(super) fn window(&self, model: &str) -> Option<u64> {
+        self.context_window.or_else(|| Some(self.listed(model)?.window))
+    }
+
+    /// What is known of a model at the vendor's own address.
+    fn listed(&self, model: &str) -> Option<Listed> {
+        listed(self.wire, model).filter(|_| self.base_url.is_none())
     }
 
     /// Where the provider is, ending in `/`.
@@ -379,6 +389,7 @@ mod tests {
         let mut vendors = settings("wire = 'openai-chat'\nprices.'gpt-5.2' = { input = 3, output = 4 }");
         let input = |settings: &ProviderSettings, model| settings.price(model).map(|(price, _)| price.input);
         assert_eq!((input(&vendors, "gpt-5.2"), input(&vendors, "gpt-5.1")), (Some(3.0), Some(1.25)));
+        assert_eq!((vendors.window("gpt-5.1"), vendors.window("other")), (Some(400_000), None));
         vendors.base_url =
             Some(toml::from_str::<BTreeMap<String, Address>>("a = 'http://h/'").unwrap().remove("a").unwrap());
         assert_eq!((input(&vendors, "gpt-5.2"), input(&vendors, "gpt-5.1")), (Some(3.0), None));
