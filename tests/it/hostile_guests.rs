@@ -7,18 +7,19 @@ use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 
 use acp_runtime_tests::runtime::build_folder;
-use acp_runtime_tests::{EditorDouble, Runtime};
+use acp_runtime_tests::{Answer, EditorDouble, EditorOptions, Permission, Runtime};
 use serde_json::{Value, json};
 
 /// A runtime with the guest installed. The project can be read by it, and `notes` below it written.
 fn runtime() -> Runtime {
+    configured("mode = \"auto\"\n[log]\nlevel = \"info\"\n")
+}
+
+fn configured(config: &str) -> Runtime {
     let guest = build_folder().join("guests/hostile.wasm");
     assert!(guest.is_file(), "{} is not there: `cargo xtask plugins` builds it", guest.display());
     let guest = guest.display().to_string();
-    let runtime = Runtime::new()
-        .config("mode = \"auto\"\n[log]\nlevel = \"info\"\n")
-        .file("inside.txt", "inside")
-        .file("notes/mine.txt", "mine");
+    let runtime = Runtime::new().config(config).file("inside.txt", "inside").file("notes/mine.txt", "mine");
     let installed = runtime.run(&["plugin", "install", "--yes", &guest]);
     assert_eq!(installed.code, Some(0), "{installed:?}");
     fs::write(runtime.outside("secret"), "the secret").unwrap();
@@ -103,6 +104,118 @@ async fn files_that_were_not_given_are_out_of_reach() {
     let mut left: Vec<_> = fs::read_dir(runtime.project()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
     assert_eq!(left, ["inside.txt", "link", "notes", "out", "proc"]);
+}
+
+/// Rules about single files hold in a folder that was lent, under every name and for all that can be done.
+#[tokio::test]
+async fn a_lent_folder_is_judged_path_by_path() {
+    let rules = "mode = \"auto\"\n[files]\ndeny = [\"notes/private/**\"]\n[permission]\n\
+                 deny = [\"write:notes/fixed.txt\", \"delete:notes/kept/**\", \"move:notes/kept/**\"]\n";
+    let runtime = configured(rules)
+        .file(".env", "KEY=sk-secret")
+        .file("docs/.env", "KEY=sk-secret")
+        .file("notes/private/a.txt", "private")
+        .file("notes/fixed.txt", "fixed")
+        .file("notes/kept/a.txt", "kept")
+        .file("notes/holder/deep/cert.pem", "private")
+        .file("notes/free/a.txt", "free");
+    symlink("private", runtime.project().join("notes/alias")).unwrap();
+    symlink("fixed.txt", runtime.project().join("notes/other")).unwrap();
+    symlink("../docs/.env", runtime.project().join("notes/env")).unwrap();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    for (attack, path, to, expected) in [
+        ("list", "/workspace", "", "done: docs inside.txt notes"),
+        ("list", "/workspace/docs", "", "done: "),
+        ("list", "/workspace/notes", "", "done: alias env fixed.txt free holder kept mine.txt other"),
+        ("list", "/workspace/notes/holder/deep", "", "done: "),
+        ("read", "/workspace/.env", "", "refused: "),
+        ("look", "/workspace/.env", "", "refused: "),
+        ("read", "/workspace/docs/../.env", "", "refused: "),
+        ("read", "/workspace/notes/private/a.txt", "", "refused: "),
+        ("read", "/workspace/notes/alias/a.txt", "", "refused: "),
+        ("list", "/workspace/notes/alias", "", "refused: "),
+        ("read", "/workspace/notes/env", "", "refused: "),
+        ("look", "/workspace/notes/private/a.txt", "", "refused: "),
+        ("look", "/workspace/notes/alias/a.txt", "", "refused: "),
+        ("read_link", "/workspace/notes/alias", "", "done: private"),
+        ("write", "/workspace/notes/private/b.txt", "", "refused: "),
+        ("write", "/workspace/notes/alias/b.txt", "", "refused: "),
+        ("make_folder", "/workspace/notes/private/b", "", "refused: "),
+        ("write", "/workspace/notes/.env", "", "refused: "),
+        // What may be read and not be written,
+        ("read", "/workspace/notes/fixed.txt", "", "done: fixed"),
+        ("write", "/workspace/notes/fixed.txt", "", "refused: "),
+        ("append", "/workspace/notes/fixed.txt", "", "refused: "),
+        ("truncate", "/workspace/notes/other", "", "refused: "),
+        ("touch", "/workspace/notes/fixed.txt", "", "refused: "),
+        ("rename", "/workspace/notes/free/a.txt", "/workspace/notes/fixed.txt", "refused: "),
+        // or not be removed or moved,
+        ("remove", "/workspace/notes/kept/a.txt", "", "refused: "),
+        ("remove_folder", "/workspace/notes/kept", "", "refused: "),
+        ("rename", "/workspace/notes/kept/a.txt", "/workspace/notes/a.txt", "refused: "),
+        // or would have another name then.
+        ("rename", "/workspace/notes/private", "/workspace/notes/public", "refused: "),
+        ("rename", "/workspace/notes/holder", "/workspace/notes/public", "refused: "),
+        ("rename", "/workspace/notes/mine.txt", "/workspace/notes/private/mine.txt", "refused: "),
+        // All else is free.
+        ("touch", "/workspace/notes/mine.txt", "", "done: touched"),
+        ("make_folder", "/workspace/notes/new", "", "done: made"),
+        ("remove_folder", "/workspace/notes/new", "", "done: removed"),
+        ("rename", "/workspace/notes/free", "/workspace/notes/freed", "done: moved"),
+        ("write", "/workspace/notes/freed/a.txt", "", "done: written"),
+        ("remove", "/workspace/notes/other", "", "done: removed"),
+    ] {
+        let arguments = json!({ "attack": attack, "path": path, "to": to });
+        let went = attempt(&editor, &session, arguments.clone()).await;
+        let exact = expected.strip_prefix("done: ").is_some();
+        assert!(if exact { went == expected } else { went.starts_with(expected) }, "{arguments}: {went}");
+    }
+    editor.close().await;
+    for (path, text) in
+        [("notes/fixed.txt", "fixed"), ("notes/kept/a.txt", "kept"), ("notes/holder/deep/cert.pem", "private")]
+    {
+        assert_eq!(runtime.read(path), text, "{path}");
+    }
+    let audit = fs::read_to_string(runtime.home().join("audit/decisions.jsonl")).unwrap();
+    for line in [
+        "\"class\":\"read\",\"key\":\"notes/private/a.txt\",\"decision\":\"deny\",\"by\":\"deny-list\"",
+        "\"class\":\"write\",\"key\":\"notes/fixed.txt\",\"decision\":\"deny\",\"by\":\"deny-list\"",
+        "\"class\":\"write\",\"key\":\"notes/freed/a.txt\",\"decision\":\"allow\",\"by\":\"lent\"",
+        "\"class\":\"delete\",\"key\":\"notes/other\",\"decision\":\"allow\"",
+        "\"class\":\"read\",\"key\":\"**\",\"decision\":\"allow\",\"by\":\"lent\"",
+    ] {
+        assert!(audit.contains(line), "{line} is not in {audit}");
+    }
+}
+
+/// The question about the folder is one for what is written in it. Removing and moving are asked for each time.
+#[tokio::test]
+async fn removing_and_moving_are_not_lent() {
+    let runtime = configured("mode = \"review\"\n").file("notes/a.txt", "a");
+    let yes = |_: &Permission| Answer::Pick("allow_once");
+    let editor = runtime.editor_with(EditorOptions::default().answering(yes)).await;
+    let session = editor.new_session().await;
+    for (attack, path, to, asked) in [
+        ("read", "/workspace/inside.txt", "", &["write `notes/**`"][..]),
+        ("write", "/workspace/notes/a.txt", "", &["write `notes/**`"]),
+        (
+            "rename",
+            "/workspace/notes/a.txt",
+            "/workspace/notes/b.txt",
+            &["write `notes/**`", "move `notes/a.txt -> notes/b.txt`, write `notes/b.txt`"],
+        ),
+        ("remove", "/workspace/notes/b.txt", "", &["write `notes/**`", "delete `notes/b.txt`"]),
+    ] {
+        let before = editor.permissions().len();
+        let went = attempt(&editor, &session, json!({ "attack": attack, "path": path, "to": to })).await;
+        assert!(went.starts_with("done: "), "{attack} {path}: {went}");
+        let titles: Vec<String> = editor.permissions()[before..].iter().map(|ask| ask.title().to_owned()).collect();
+        let expected: Vec<String> = asked.iter().map(|what| format!("plugin test:hostile: {what}")).collect();
+        assert_eq!(titles, expected, "{attack} {path}");
+    }
+    editor.close().await;
+    assert!(!runtime.project().join("notes/b.txt").exists());
 }
 
 #[tokio::test]

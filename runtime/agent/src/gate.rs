@@ -6,6 +6,7 @@
 //! Every decision is audited. Knows nothing about how a person is asked, where grants are kept or how links are followed:
 //! those are ports.
 
+mod lent;
 mod wish;
 
 use std::fmt;
@@ -20,6 +21,7 @@ use crate::options::SharedLeeway;
 use crate::plain;
 use crate::policy::{Decision, Policy, Rule};
 use crate::transcript::{ToolCallId, ToolContent};
+pub use lent::{Lent, Refused, Way};
 pub use wish::Ground;
 use wish::Wish;
 
@@ -158,6 +160,15 @@ pub trait GrantBook: Send + Sync {
         Box::pin(async { None })
     }
 
+    /// What was refused to `origin` for good, as it is now; nothing where there is no memory.
+    fn refused<'a>(&'a self, origin: &'a Origin) -> BoxFuture<'a, Refused> {
+        let _ = origin;
+        Box::pin(async {
+            let nothing: Refused = Arc::new(|_| false);
+            nothing
+        })
+    }
+
     /// Whether a yes may be remembered: not for code that changes under its name.
     fn keeps(&self, origin: &Origin) -> bool {
         let _ = origin;
@@ -186,9 +197,11 @@ pub struct AuditEntry<'a> {
     pub effect: &'a Effect,
     /// Whether it may happen.
     pub allowed: bool,
-    /// Who decided: `policy`, `remembered`, `person`, `cancelled`, `timeout`, `no-channel`, `changed`, or the rule that
-    /// refused.
+    /// Who decided: `policy`, `remembered`, `person`, `lent`, `cancelled`, `timeout`, `no-channel`, `changed`, or the rule
+    /// that refused.
     pub by: &'a str,
+    /// How often: more than once for what was only counted.
+    pub times: u64,
 }
 
 /// A denial, as a value that guests, the model and people can read.
@@ -406,6 +419,10 @@ impl Gate {
 
     fn refuse(&self, origin: &Origin, wish: &Wish, by: &str, why: Why<'_>) -> Refusal {
         self.note(origin, wish, false, by);
+        Self::refusal(wish, why)
+    }
+
+    fn refusal(wish: &Wish, why: Why<'_>) -> Refusal {
         let named = wish.is_elsewhere().then(|| format!("; `{}` leads there", plain::name(&wish.named.key())));
         Refusal {
             class: wish.real.class(),
@@ -417,7 +434,7 @@ impl Gate {
     }
 
     fn note(&self, origin: &Origin, wish: &Wish, allowed: bool, by: &str) {
-        self.audit.record(AuditEntry { origin, effect: &wish.real, allowed, by });
+        self.audit.record(AuditEntry { origin, effect: &wish.real, allowed, by, times: 1 });
     }
 }
 
@@ -430,6 +447,7 @@ enum Why<'a> {
     Cancelled,
     Late(Duration),
     NoChannel,
+    NotLent,
 }
 
 impl fmt::Display for Why<'_> {
@@ -442,6 +460,7 @@ impl fmt::Display for Why<'_> {
             Self::Cancelled => f.write_str("the question was withdrawn before it was answered"),
             Self::Late(patience) => write!(f, "no answer within {} s", patience.as_secs_f64()),
             Self::NoChannel => f.write_str("it needs a person's approval and there is nobody to ask"),
+            Self::NotLent => f.write_str("it is not in what the plugin was lent"),
         }
     }
 }
@@ -461,12 +480,15 @@ impl Why<'_> {
             Self::Cancelled => "try again in a later turn",
             Self::Late(_) => "go on without it, or end the turn and say what is needed",
             Self::NoChannel => "allow it beforehand, such as with `--allow`, or run in an editor",
+            Self::NotLent => "the plugin's author must add it to the capabilities in plugin.toml",
         }
     }
 
     fn kind(self) -> RefusalKind {
         match self {
-            Self::Rule(_) | Self::Remembered | Self::Person | Self::Late(_) | Self::NoChannel => RefusalKind::Denied,
+            Self::Rule(_) | Self::Remembered | Self::Person | Self::Late(_) | Self::NoChannel | Self::NotLent => {
+                RefusalKind::Denied
+            }
             Self::Cancelled => RefusalKind::Cancelled,
             Self::Changed => RefusalKind::Conflict,
         }

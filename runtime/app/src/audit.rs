@@ -1,7 +1,7 @@
 //! The audit: a line for every decision of the gate, in a file that only grows.
 //!
-//! `audit/decisions.jsonl` has one JSON object a line: `time`, `session`, `origin`, `call`, `class`, `key`, `decision`
-//! and `by`. The same goes to the log under the target `audit`. A decision never waits for the disk: lines go through a
+//! `audit/decisions.jsonl` has one JSON object a line: `time`, `session`, `origin`, `call`, `class`, `key`, `decision`,
+//! `by`, and `times` where it is about several at once. The same goes to the log under the target `audit`. A decision never waits for the disk: lines go through a
 //! bounded queue to a thread of their own. What does not fit, and what cannot be written, is counted in a line
 //! `{"lost": n}` as soon as there is room; a file that cannot be written costs one warning each time, never a call, and
 //! is tried again with the next decision. Knows nothing about sessions or policy.
@@ -53,6 +53,14 @@ struct Line {
     key: String,
     decision: &'static str,
     by: String,
+    #[serde(skip_serializing_if = "is_once")]
+    times: u64,
+}
+
+/// What goes without saying.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_once(times: &u64) -> bool {
+    *times == 1
 }
 
 #[derive(Serialize)]
@@ -89,6 +97,7 @@ impl AuditSink for SessionSink {
             key: entry.effect.key(),
             decision: if entry.allowed { "allow" } else { "deny" },
             by: entry.by.to_owned(),
+            times: entry.times,
         };
         tracing::info!(
             target: "audit",
@@ -98,6 +107,7 @@ impl AuditSink for SessionSink {
             key = line.key,
             decision = line.decision,
             by = line.by,
+            times = line.times,
         );
         self.log.0.keep(line);
     }
@@ -234,7 +244,7 @@ mod tests {
     fn decide(sink: &dyn AuditSink, path: &str, allowed: bool) {
         let origin = Origin::Plugin { plugin: PluginId::new("a:b").unwrap(), call: Some(ToolCallId::new("c1")) };
         let effect = Effect::Write(PathScope { root: RootId(0), glob: PathGlob::exact(path) });
-        sink.record(AuditEntry { origin: &origin, effect: &effect, allowed, by: "policy" });
+        sink.record(AuditEntry { origin: &origin, effect: &effect, allowed, by: "policy", times: 1 });
     }
 
     fn lines(folder: &Path) -> Vec<Value> {
@@ -313,6 +323,7 @@ mod tests {
             key: key.to_owned(),
             decision: "allow",
             by: String::new(),
+            times: 1,
         }
     }
 

@@ -134,6 +134,43 @@ fn too_many_links() -> io::Error {
     io::Error::other("its links lead in a circle, or there are too many of them")
 }
 
+/// The folder at `path` below `folder`; none where one of its names is a link. Nothing can be listed through the handle.
+#[cfg(target_os = "linux")]
+pub(crate) fn plain_folder(folder: &Dir, path: &WorkspacePath) -> io::Result<Option<Dir>> {
+    use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+    use rustix::io::Errno;
+    if path.as_str().is_empty() {
+        return folder.try_clone().map(Some);
+    }
+    let how = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let way = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match openat2(folder, path.as_str(), how, Mode::empty(), way) {
+        Ok(found) => Ok(Some(Dir::from_std_file(found.into()))),
+        Err(Errno::LOOP) => Ok(None),
+        // Kernels and sandboxes without the call, and a folder that was moved in that moment.
+        Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => name_by_name(folder, path),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The folder at `path` below `folder`; none where one of its names is a link.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn plain_folder(folder: &Dir, path: &WorkspacePath) -> io::Result<Option<Dir>> {
+    name_by_name(folder, path)
+}
+
+fn name_by_name(folder: &Dir, path: &WorkspacePath) -> io::Result<Option<Dir>> {
+    let mut folder = folder.try_clone()?;
+    for name in names(path) {
+        folder = match folder.open_dir_nofollow(name) {
+            Ok(inner) => inner,
+            Err(_) if folder.symlink_metadata(name)?.is_symlink() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+    }
+    Ok(Some(folder))
+}
+
 /// Opens the folder at `real`, in which no name is a link.
 pub fn open_folder(root: &Dir, real: &WorkspacePath) -> io::Result<Dir> {
     names(real).try_fold(root.try_clone()?, |folder, name| folder.open_dir_nofollow(name))

@@ -1,12 +1,12 @@
 //! What a session lends to its plugins, and the folders that guests see of it.
 //!
 //! Guests see the session's roots as `/workspace`, `/workspace-2` and so on. A folder is mounted only after the gate
-//! has allowed it, at the place where its links led then, and from the handle that the session holds: a folder that is
-//! renamed or replaced by a link meanwhile leads nowhere else. Knows nothing about instances. Tested beside the code and by the guests that try to get out.
+//! has allowed something in it, from the handle that the session holds: a folder that is renamed or replaced by a link
+//! meanwhile leads nowhere else. What of it the guest may touch is judged path by path, in `wasi`. Knows nothing about
+//! instances. Tested beside the code and by the guests that try to get out.
 
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use acp_runtime_agent::capability::{
@@ -14,12 +14,12 @@ use acp_runtime_agent::capability::{
 };
 use acp_runtime_agent::elicit::Elicitor;
 use acp_runtime_agent::event::EventSink;
-use acp_runtime_agent::gate::{Gate, Permit};
+use acp_runtime_agent::gate::{Gate, Permit, Way};
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::workspace::Workspace;
 use cap_std::fs::Dir;
 use serde_json::Value;
-use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
+use wasmtime_wasi::FsPerms;
 
 use crate::links;
 use crate::manifest::Capability;
@@ -83,103 +83,110 @@ impl Folders {
         Err(PathError::OutsideRoots(text.chars().take(200).collect()))
     }
 
-    /// What the guest may see of these folders, as its manifest asks for it: whole folders only, each once.
-    pub(crate) fn readable(&self, capabilities: &[Capability]) -> Vec<Mount> {
-        let asked: Vec<&PathGlob> = capabilities
-            .iter()
-            .filter_map(|capability| match &capability.grant {
-                Grant::Read(glob) if glob.is_subtree() => Some(glob),
-                _ => None,
-            })
-            .collect();
-        let inner = |glob: &PathGlob| asked.iter().any(|outer| *outer != glob && outer.covers(glob));
-        let globs = asked.iter().filter(|glob| !inner(glob));
-        globs.flat_map(|glob| self.mounts(glob, false)).collect()
+    /// What the manifest asks to read, in every root.
+    pub(crate) fn readable(&self, capabilities: &[Capability]) -> Vec<PathScope> {
+        let asked = capabilities.iter().filter_map(|capability| match &capability.grant {
+            Grant::Read(glob) => Some(glob),
+            _ => None,
+        });
+        asked.flat_map(|glob| self.scopes(glob)).collect()
     }
 
-    /// Those folders that the manifest wants to be writable.
-    pub(crate) fn writable(&self, capabilities: &[Capability]) -> Vec<Mount> {
+    /// What the manifest asks to be lent for writing, in every root.
+    pub(crate) fn writable(&self, capabilities: &[Capability]) -> Vec<PathScope> {
         let asked = capabilities.iter().filter(|capability| capability.preopen);
         let globs = asked.filter_map(|capability| match &capability.grant {
             Grant::Write(glob) => Some(glob),
             _ => None,
         });
-        globs.flat_map(|glob| self.mounts(glob, true)).collect()
+        globs.flat_map(|glob| self.scopes(glob)).collect()
     }
 
-    fn mounts<'a>(&'a self, glob: &'a PathGlob, writable: bool) -> impl Iterator<Item = Mount> + 'a {
-        self.held.iter().map(move |root| {
-            let scope = PathScope { root: root.id, glob: glob.clone() };
-            Mount { place: scope.base(), scope, writable }
-        })
+    fn scopes<'a>(&'a self, glob: &'a PathGlob) -> impl Iterator<Item = PathScope> + 'a {
+        self.held.iter().map(move |root| PathScope { root: root.id, glob: glob.clone() })
+    }
+
+    fn held(&self, id: RootId) -> Option<&Dir> {
+        self.held.iter().find(|root| root.id == id).map(|root| &*root.dir)
+    }
+
+    /// The session's own handle of a root.
+    pub(crate) fn root(&self, id: RootId) -> Result<&Dir, Error> {
+        self.held(id).ok_or_else(|| ErrorKind::NotFound.into())
     }
 }
 
-/// A folder of the session that a guest sees through WASI.
+/// A folder of the session that a guest sees through WASI. What of it, is said by the permits that it is lent under.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// As the manifest names it, and the guest sees it.
-    scope: PathScope,
-    /// The folder that it is.
-    place: WorkspacePath,
-    writable: bool,
+    /// As the guest sees it.
+    folder: WorkspacePath,
+    /// The folder that was allowed to be written, where its links led then; none for one that is only read.
+    writable: Option<WorkspacePath>,
+}
+
+/// A mount that was opened.
+pub(crate) struct Mounted {
+    /// Where the guest sees it.
+    pub(crate) guest: String,
+    /// Which folder it is.
+    pub(crate) way: Way,
+    /// Held for as long as the guest lives.
+    pub(crate) dir: Dir,
+    /// Whether anything can be changed in it.
+    pub(crate) perms: FsPerms,
 }
 
 impl Mount {
-    /// What must be allowed before it is mounted.
-    pub(crate) fn effect(&self) -> Effect {
-        if self.writable { Effect::Write(self.scope.clone()) } else { Effect::Read(self.scope.clone()) }
+    /// The folders that hold all of `scopes`, none inside of another.
+    pub(crate) fn readable(scopes: &[PathScope]) -> Vec<Self> {
+        let mut folders: Vec<WorkspacePath> = Vec::new();
+        for folder in scopes.iter().map(PathScope::folder) {
+            if !folders.iter().any(|outer| outer.subtree().covers(&folder.scope())) {
+                folders.retain(|inner| !folder.subtree().covers(&inner.scope()));
+                folders.push(folder);
+            }
+        }
+        folders.into_iter().map(|folder| Self { folder, writable: None }).collect()
     }
 
-    /// The mount as `permit` allows it: of the folder that its links lead to.
-    pub(crate) fn allowed(self, permit: &Permit) -> Self {
-        let place = match permit.leads_to(&self.effect()) {
-            Some(Effect::Read(scope) | Effect::Write(scope)) => scope.base(),
-            Some(_) | None => self.place,
+    /// The folder that `permit` allows to be written.
+    pub(crate) fn writable(scope: &PathScope, permit: &Permit) -> Self {
+        let place = match permit.leads_to(&Effect::Write(scope.clone())) {
+            Some(Effect::Write(real)) => real.folder(),
+            Some(_) | None => scope.folder(),
         };
-        Self { place, ..self }
+        Self { folder: scope.folder(), writable: Some(place) }
     }
 
-    /// Mounts it. A folder that is not there is left out, but a writable one is made under the first root.
-    pub(crate) fn open(&self, folders: &Folders, wasi: &mut WasiCtxBuilder) -> Result<(), Error> {
-        let Some(root) = folders.held.iter().find(|root| root.id == self.scope.root) else { return Ok(()) };
-        let perms = if self.writable { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
-        let opened = if self.writable && root.id == RootId(0) {
-            links::make_folder(&root.dir, &self.place)
-        } else {
-            links::open_folder(&root.dir, &self.place)
+    /// Opens it. A folder that is not there is left out, but a writable one is made under the first root.
+    pub(crate) fn open(&self, folders: &Folders) -> Result<Option<Mounted>, Error> {
+        let id = self.folder.root();
+        let Some(root) = folders.held(id) else { return Ok(None) };
+        let opened = match &self.writable {
+            Some(place) if id == RootId(0) => links::make_folder(root, place).map(|dir| (place.clone(), dir)),
+            Some(place) => links::open_folder(root, place).map(|dir| (place.clone(), dir)),
+            None => links::real_path(root, &self.folder)
+                .and_then(|real| links::open_folder(root, &real).map(|dir| (real, dir))),
         };
-        let dir = match opened {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        let (real, dir) = match opened {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotADirectory && self.writable.is_none() => return Ok(None),
             opened => opened?,
         };
-        let mut guest = guest_root(root.id);
-        if !self.scope.glob.base().is_empty() {
-            guest = format!("{guest}/{}", self.scope.glob.base());
+        let perms = if self.writable.is_some() { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
+        let mut guest = guest_root(id);
+        if !self.folder.as_str().is_empty() {
+            guest = format!("{guest}/{}", self.folder.as_str());
         }
-        let place = self.place.as_str();
-        let named = || folders.names.get(root.id).map(|root| root.canonical.join(place)).unwrap_or_default();
-        let mounted = wasi.preopened_dir(held_path(&dir, named), guest, perms);
-        mounted.map(|_| ()).map_err(|error| Error::other(format!("{error:#}")))
+        Ok(Some(Mounted { guest, way: Way { named: self.folder.clone(), real }, dir, perms }))
     }
-}
-
-/// A path that leads to that very folder, whatever its name leads to by now.
-#[cfg(target_os = "linux")]
-fn held_path(dir: &Dir, _named: impl FnOnce() -> PathBuf) -> PathBuf {
-    use std::os::fd::AsRawFd;
-    PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd()))
-}
-
-/// Elsewhere a handle has no path, so the folder is opened once more by its name: who can replace the folders above the
-/// root between two calls can lead the guest elsewhere.
-#[cfg(not(target_os = "linux"))]
-fn held_path(_dir: &Dir, named: impl FnOnce() -> PathBuf) -> PathBuf {
-    named()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use cap_std::ambient_authority;
 
     use super::*;
@@ -215,14 +222,16 @@ mod tests {
     }
 
     #[test]
-    fn whole_folders_are_mounted_once() {
+    fn folders_are_mounted_once() {
         let folders = folders();
         let shown = |capabilities: &[Capability]| -> Vec<String> {
-            let mounts = folders.readable(capabilities);
-            mounts.iter().map(|mount| format!("{} {}", mount.scope.root.0, mount.scope.glob)).collect()
+            let mounts = Mount::readable(&folders.readable(capabilities));
+            mounts.iter().map(|mount| format!("{} {}", mount.folder.root().0, mount.folder)).collect()
         };
-        assert_eq!(shown(&[read("**"), read("docs/**")]), ["0 **", "1 **"]);
-        assert_eq!(shown(&[read("docs/**"), read("*.md"), read("a.txt")]), ["0 docs/**", "1 docs/**"]);
+        assert_eq!(shown(&[read("**"), read("docs/**")]), ["0 .", "1 ."]);
+        assert_eq!(shown(&[read("docs/**"), read("src/*.rs")]), ["0 docs", "1 docs", "0 src", "1 src"]);
+        assert_eq!(shown(&[read("docs/a/**"), read("docs/*.md")]), ["0 docs", "1 docs"]);
+        assert_eq!(shown(&[read("docs/**"), read("a.txt")]), ["0 .", "1 ."]);
         assert!(folders.writable(&[read("**")]).is_empty());
     }
 }

@@ -6,6 +6,7 @@
 
 mod deadline;
 mod error;
+mod files;
 mod log;
 
 use std::collections::BTreeSet;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use acp_runtime_agent::capability::{Effect, PanelName, PluginId};
 use acp_runtime_agent::event::SessionEvent;
-use acp_runtime_agent::gate::{Exhibit, Origin, Permit, Refusal};
+use acp_runtime_agent::gate::{Exhibit, Lent, Origin, Permit, Refusal};
 use acp_runtime_agent::transcript::ToolCallId;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::ResourceTable;
@@ -23,6 +24,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 pub(crate) use self::deadline::Deadline;
 pub(crate) use self::error::HostError;
+pub(crate) use self::files::Files;
 pub(crate) use self::log::CallLog;
 use crate::kv::KvDesk;
 use crate::limits::{Limits, SpaceLimits};
@@ -35,6 +37,7 @@ const UNLENT: &str = "the plugin is only asked what it offers, and is lent nothi
 pub(crate) struct PluginState {
     wasi: WasiCtx,
     table: ResourceTable,
+    files: Files,
     pub(crate) limiter: Limiter,
     /// The call that runs now.
     pub(crate) call: Call,
@@ -64,6 +67,8 @@ pub(crate) struct Call {
 pub(crate) struct SessionCall {
     /// The session.
     pub(crate) scope: Arc<SessionScope>,
+    /// What of its folders.
+    pub(crate) lent: Arc<Lent>,
     /// The tool call that it is; none in a panel or a command.
     pub(crate) tool_call: Option<ToolCallId>,
     /// The plugin's panels: its own name for each, and the session's.
@@ -173,19 +178,25 @@ impl PluginState {
             .max_random_size(limits.traffic.random)
             .allow_tcp(false)
             .allow_udp(false);
+        let mut mounted = Vec::new();
         if let Some(session) = &call.session {
             for mount in mounts {
-                mount.open(&session.scope.folders, &mut wasi)?;
+                mounted.extend(mount.open(&session.scope.folders)?);
             }
         }
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.space.handles);
-        Ok(Self { wasi: wasi.build(), table, limiter: Limiter::new(limits), call })
+        Ok(Self { wasi: wasi.build(), table, files: Files::new(mounted), limiter: Limiter::new(limits), call })
     }
 
     /// What the guest's handles stand for.
     pub(crate) fn table(&mut self) -> &mut ResourceTable {
         &mut self.table
+    }
+
+    /// The same, and the paths behind those of files and folders.
+    pub(crate) fn files(&mut self) -> (&mut Files, &mut ResourceTable) {
+        (&mut self.files, &mut self.table)
     }
 }
 

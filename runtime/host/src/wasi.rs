@@ -1,21 +1,31 @@
-//! WASI for guests: wasmtime's, in which the project's folders give less.
+//! WASI for guests: wasmtime's, with a view of the session's folders in front of it.
 //!
-//! No links are made: one that leads out would wait there for somebody who may follow it. Only files and folders that
-//! lie on a disk are opened (`open`), and a folder is listed whatever its entries are called (`list`). All else is
-//! wasmtime's, in whose terms these functions are written. Tested by the guests that try to get out.
+//! A guest sees only what it was lent, path by path (`spot` finds what it names, `Lent` judges it): what it may not read
+//! is not listed and not opened, what it may not write is not made or changed, and it is asked each time before something
+//! is removed or moved. No links are made: one that leads out would wait there for somebody who may follow it. Only files
+//! and folders that lie on a disk are opened (`open`), a folder is listed whatever its entries are called (`list`), and
+//! all that is done to a name is done in the name's own folder, without following links once more (`entries`). What is
+//! done with an open file is wasmtime's. Tested by the guests that try to get out.
 
+mod entries;
 mod list;
 mod open;
+mod spot;
 
-use std::fs::File;
 use std::sync::Arc;
 
+use acp_runtime_agent::gate::{Lent, Refusal, Way};
 use wasmtime::component::{Linker, LinkerInstance, Resource};
-use wasmtime_wasi::filesystem::{Descriptor, Dir};
+use wasmtime_wasi::filesystem::{Descriptor, Dir, OpenMode};
 use wasmtime_wasi::p2::bindings::filesystem::types::{ErrorCode, PathFlags};
 use wasmtime_wasi::p2::{FsError, FsResult};
 
+use self::spot::Spot;
+use crate::scope::SessionScope;
 use crate::state::PluginState;
+
+/// Whether a guest's handle may block the thread that it is used on: file calls have threads of their own.
+const BLOCKS: bool = false;
 
 /// What guests are answered.
 type Answer<T> = (Result<T, ErrorCode>,);
@@ -24,10 +34,15 @@ type Answer<T> = (Result<T, ErrorCode>,);
 pub(crate) fn link(linker: &mut Linker<PluginState>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
     linker.allow_shadowing(true);
+    linker.instance("wasi:filesystem/preopens@0.2.12")?.func_wrap("get-directories", |mut store, (): ()| {
+        let store: &mut wasmtime::StoreContextMut<'_, PluginState> = &mut store;
+        Ok((folders(store.data_mut())?,))
+    })?;
     let mut files = linker.instance("wasi:filesystem/types@0.2.12")?;
     refuse_links(&mut files)?;
     open::link(&mut files)?;
     list::link(&mut files)?;
+    entries::link(&mut files)?;
     linker.allow_shadowing(false);
     Ok(())
 }
@@ -48,13 +63,58 @@ fn answer<T>(outcome: FsResult<T>) -> wasmtime::Result<Answer<T>> {
     }
 }
 
-/// What is done in a folder, off the async threads.
-async fn off_thread<T: Send + 'static>(
-    folder: Arc<File>,
-    work: impl FnOnce(cap_std::fs::Dir) -> FsResult<T> + Send + 'static,
-) -> FsResult<T> {
-    let done = tokio::task::spawn_blocking(move || work(cap_std::fs::Dir::from_std_file(folder.try_clone()?)));
-    done.await.unwrap_or_else(|error| Err(FsError::trap(wasmtime::Error::msg(error.to_string()))))
+/// The folders that a guest begins with, as handles and where it sees them.
+fn folders(state: &mut PluginState) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
+    let (files, table) = state.files();
+    let mut mounted = Vec::with_capacity(files.mounted().len());
+    for mount in files.mounted() {
+        let mode = if mount.perms.write_not_permitted() { OpenMode::READ } else { OpenMode::READ | OpenMode::WRITE };
+        let folder = Dir::new(mount.dir.try_clone()?.into_std_file(), mount.perms, mode, BLOCKS);
+        mounted.push((folder, mount.way.clone(), mount.guest.clone()));
+    }
+    let enter = |(folder, way, guest)| Ok((files.enter(table, Descriptor::Dir(folder), way)?, guest));
+    mounted.into_iter().map(enter).collect()
+}
+
+/// A folder as a guest sees it, and what it was lent of the session.
+#[derive(Clone)]
+struct Seen {
+    scope: Arc<SessionScope>,
+    lent: Arc<Lent>,
+    folder: Dir,
+    way: Way,
+}
+
+impl Seen {
+    /// What the guest sees through the handle.
+    fn by(state: &mut PluginState, handle: &Resource<Descriptor>) -> FsResult<Self> {
+        let folder = folder(state, handle)?;
+        let way = way(state, handle)?;
+        let scope = state.call.session.as_ref().ok_or(ErrorCode::NotPermitted)?.scope.clone();
+        Ok(Self { scope, lent: lent(state)?, folder, way })
+    }
+
+    fn must_be_writable(&self) -> FsResult<()> {
+        if self.folder.perms.write_not_permitted() { Err(ErrorCode::NotPermitted.into()) } else { Ok(()) }
+    }
+
+    /// Finds what the guest calls `path`.
+    fn find(&self, path: &str, follow: bool) -> FsResult<Spot> {
+        let root = self.scope.folders.root(self.way.real.root())?;
+        spot::find(root, &self.dir()?, &self.way, path, follow)
+    }
+
+    /// The folder itself.
+    fn dir(&self) -> FsResult<cap_std::fs::Dir> {
+        Ok(cap_std::fs::Dir::from_std_file(self.folder.dir.try_clone()?))
+    }
+
+    /// Works with it, off the async threads.
+    async fn work<T: Send + 'static>(&self, work: impl FnOnce(&Self) -> FsResult<T> + Send + 'static) -> FsResult<T> {
+        let seen = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&seen));
+        done.await.unwrap_or_else(|error| Err(FsError::trap(wasmtime::Error::msg(error.to_string()))))
+    }
 }
 
 /// The folder behind a guest's handle.
@@ -63,4 +123,22 @@ fn folder(state: &mut PluginState, handle: &Resource<Descriptor>) -> FsResult<Di
         Descriptor::Dir(folder) => Ok(folder.clone()),
         Descriptor::File(_) => Err(ErrorCode::NotDirectory.into()),
     }
+}
+
+/// The path behind a guest's handle.
+fn way(state: &mut PluginState, handle: &Resource<Descriptor>) -> FsResult<Way> {
+    let (files, table) = state.files();
+    table.get(handle)?;
+    Ok(files.way(handle).ok_or(ErrorCode::BadDescriptor)?.clone())
+}
+
+/// What the running call was lent.
+fn lent(state: &PluginState) -> FsResult<Arc<Lent>> {
+    Ok(state.call.session.as_ref().ok_or(ErrorCode::NotPermitted)?.lent.clone())
+}
+
+/// A refusal, as WASI can say it. The reason is in the log.
+fn refused(refusal: Refusal) -> FsError {
+    tracing::debug!("a plugin is refused a file: {refusal}");
+    ErrorCode::NotPermitted.into()
 }

@@ -210,6 +210,29 @@ impl PathGlob {
         }
     }
 
+    /// The folder that all it names lies in: the one to open to reach them; empty for the root.
+    pub fn folder(&self) -> &str {
+        match &self.form {
+            Form::Exact => self.text.rsplit_once('/').map_or("", |(folder, _)| folder),
+            Form::Subtree(_) | Form::Pattern(_) => self.base(),
+        }
+    }
+
+    /// Whether something that it names may be `folder` itself, or lie in it or below. A pattern with `**` or braces may
+    /// say yes where nothing does.
+    fn leads_through(&self, folder: &str) -> bool {
+        let on_the_way = |base: &str| below(base, folder) || below(folder, base);
+        match &self.form {
+            Form::Exact => below(folder, &self.text),
+            Form::Subtree(base) => on_the_way(base),
+            Form::Pattern(_) => {
+                let names = |path: &str| path.split('/').filter(|name| !name.is_empty()).count();
+                let spans = self.text.contains("**") || self.text.contains('{');
+                on_the_way(self.base()) && (spans || names(folder) < names(&self.text))
+            }
+        }
+    }
+
     /// Whether it is a folder and all below it.
     pub fn is_subtree(&self) -> bool {
         matches!(self.form, Form::Subtree(_))
@@ -262,6 +285,11 @@ impl PathScope {
         WorkspacePath { root: self.root, path: self.glob.base().into() }
     }
 
+    /// The folder that all its paths lie in.
+    pub fn folder(&self) -> WorkspacePath {
+        WorkspacePath { root: self.root, path: self.glob.folder().into() }
+    }
+
     /// The scope with its base at another place; a pattern becomes all that lies there.
     #[must_use]
     pub fn rebased(&self, base: &WorkspacePath) -> Self {
@@ -272,6 +300,11 @@ impl PathScope {
             Form::Exact => base.scope(),
             Form::Subtree(_) | Form::Pattern(_) => base.subtree(),
         }
+    }
+
+    /// Whether something of it may be that folder, or lie in it or below.
+    pub fn leads_through(&self, folder: &WorkspacePath) -> bool {
+        self.root == folder.root && self.glob.leads_through(&folder.path)
     }
 
     /// Whether every path of `other` surely belongs to this scope too.
@@ -407,6 +440,31 @@ mod tests {
         }
         for bad in ["../**", "/etc/**", "a/../../*", "[", "a\\b"] {
             assert!(PathGlob::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_leads_through_the_folders_above_what_it_names() {
+        for (pattern, yes, no) in [
+            ("**", vec!["", "a/b"], vec![]),
+            ("docs/**", vec!["", "docs", "docs/a"], vec!["src", "docsx"]),
+            ("docs/*.md", vec!["", "docs"], vec!["docs/a", "src"]),
+            ("docs/**/*.md", vec!["", "docs", "docs/a/b"], vec!["src"]),
+            ("*/a.md", vec!["", "x"], vec!["x/y"]),
+            ("docs/a/b.md", vec!["", "docs", "docs/a", "docs/a/b.md"], vec!["docs/b", "docs/a/b"]),
+        ] {
+            let scope = PathScope { root: RootId(0), glob: PathGlob::parse(pattern).unwrap() };
+            let leads = |folder: &str| scope.leads_through(&WorkspacePath::new(RootId(0), folder).unwrap());
+            for folder in yes {
+                assert!(leads(folder), "{pattern} {folder}");
+            }
+            for folder in no {
+                assert!(!leads(folder), "{pattern} {folder}");
+            }
+            assert!(!scope.leads_through(&WorkspacePath::root_of(RootId(1))), "{pattern}: of another root");
+        }
+        for (pattern, folder) in [("a/b.md", "a"), ("b.md", ""), ("a/**", "a"), ("a/b/*.md", "a/b"), ("**", "")] {
+            assert_eq!(PathGlob::parse(pattern).unwrap().folder(), folder, "{pattern}");
         }
     }
 

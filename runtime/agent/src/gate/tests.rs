@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
-use crate::capability::{CommandLine, Grant, PathGlob, RootId, Tier, WorkspacePath};
+use crate::capability::{CommandLine, Grant, PathGlob, PathScope, RootId, Tier, WorkspacePath};
 use crate::policy::Mode;
 
 #[derive(Default)]
@@ -16,6 +16,8 @@ struct World {
     audit: Mutex<Vec<String>>,
     /// What stands there, one look after another, the last one first.
     stamps: Mutex<Vec<u64>>,
+    /// What is refused for good when folders are lent.
+    refused: Mutex<Option<String>>,
 }
 
 /// `notes` is a folder, `link` is another name for it; in it `out` leads to `src`.
@@ -59,6 +61,12 @@ impl GrantBook for World {
         Box::pin(async move { answer })
     }
 
+    fn refused<'a>(&'a self, _: &'a Origin) -> BoxFuture<'a, Refused> {
+        let refused = self.refused.lock().unwrap().clone();
+        let refused: Refused = Arc::new(move |effect| refused.as_deref() == Some(&*effect.to_string()));
+        Box::pin(async { refused })
+    }
+
     fn keeps(&self, origin: &Origin) -> bool {
         !origin.subject().ends_with("-in-the-making")
     }
@@ -72,7 +80,8 @@ impl GrantBook for World {
 impl AuditSink for World {
     fn record(&self, entry: AuditEntry<'_>) {
         let verdict = if entry.allowed { "allowed" } else { "denied" };
-        self.audit.lock().unwrap().push(format!("{} {verdict} by {}", entry.effect, entry.by));
+        let times = if entry.times == 1 { String::new() } else { format!(", {} times", entry.times) };
+        self.audit.lock().unwrap().push(format!("{} {verdict} by {}{times}", entry.effect, entry.by));
     }
 }
 
@@ -362,4 +371,83 @@ async fn what_needs_no_question_is_allowed_without_one() {
     assert!(gate.unasked(plugin("acme:notes"), read("a")).await.is_some());
     let audited = ["read `notes/a` allowed by policy", "read `a` allowed by remembered"];
     assert_eq!(*world.audit.lock().unwrap(), audited, "nothing was refused");
+}
+
+mod lending {
+    use super::*;
+
+    const PRIVATE: &[&str] = &["read:notes/private/**", "write:notes/private/**"];
+
+    fn way(named: &str, real: &str) -> Way {
+        Way { named: path(named), real: path(real) }
+    }
+
+    async fn lent(world: &Arc<World>, gate: Gate) -> Lent {
+        *world.answer.lock().unwrap() = Some(Approval::AllowOnce);
+        let gate = Arc::new(gate);
+        let docs = Effect::Read(PathScope { root: RootId(0), glob: PathGlob::parse("docs/*.md").unwrap() });
+        let read = gate.authorize(plugin("acme:notes"), vec![docs]).await.unwrap();
+        let write = gate.authorize(plugin("acme:notes"), vec![Effect::Write(path("notes").subtree())]).await.unwrap();
+        world.audit.lock().unwrap().clear();
+        Lent::new(gate, plugin("acme:notes"), vec![read, write]).await
+    }
+
+    #[tokio::test]
+    async fn each_path_is_held_against_what_was_lent() {
+        let (world, gate) = forbidding(PRIVATE, Mode::Auto, None);
+        let lent = lent(&world, gate).await;
+        for (named, real, reads, enters, writes) in [
+            ("docs/a.md", "docs/a.md", true, false, false),
+            ("docs", "docs", false, true, false),
+            ("", "", false, true, false),
+            ("docs/a.txt", "docs/a.txt", false, false, false),
+            ("docs/in/a.md", "docs/in/a.md", false, false, false),
+            ("src/a.md", "src/a.md", false, false, false),
+            ("notes/a", "notes/a", true, true, true),
+            ("notes/private/a", "notes/private/a", false, false, false),
+            ("notes/alias/a", "notes/private/a", false, false, false),
+            ("notes/private/a", "notes/a", false, false, false),
+            ("notes/a", "src/a", false, false, false),
+            ("src/a", "notes/a", false, false, false),
+        ] {
+            let way = way(named, real);
+            let judged = (lent.read(&way).is_ok(), lent.enters(&way), lent.write(&way).is_ok());
+            assert_eq!(judged, (reads, enters, writes), "{named} -> {real}");
+            assert_eq!(lent.shows(&way), reads, "{named} -> {real}");
+        }
+        let refusal = lent.read(&way("docs/a.txt", "docs/a.txt")).unwrap_err();
+        assert_eq!(refusal.to_string(), "denied: read `docs/a.txt`: it is not in what the plugin was lent");
+    }
+
+    #[tokio::test]
+    async fn reads_are_counted_and_all_else_is_kept_one_by_one() {
+        let (world, gate) = forbidding(PRIVATE, Mode::Auto, None);
+        let lent = lent(&world, gate).await;
+        for _ in 0..3 {
+            lent.read(&way("docs/a.md", "docs/a.md")).unwrap();
+        }
+        lent.write(&way("notes/a", "notes/a")).unwrap();
+        for _ in 0..105 {
+            lent.write(&way("notes/private/a", "notes/private/a")).unwrap_err();
+        }
+        drop(lent);
+        let audit = world.audit.lock().unwrap();
+        assert_eq!(audit.len(), 1 + 100 + 1 + 1);
+        assert_eq!(audit[0], "write `notes/a` allowed by lent");
+        assert_eq!(audit[1], "write `notes/private/a` denied by deny-list");
+        assert_eq!(
+            audit[101..],
+            ["read `docs/*.md` allowed by lent, 3 times", "write `notes/private/a` denied by not-lent, 5 times",]
+        );
+    }
+
+    #[tokio::test]
+    async fn what_was_refused_for_good_stays_so() {
+        let (world, gate) = forbidding(&[], Mode::Auto, None);
+        *world.refused.lock().unwrap() = Some("write `notes/fixed`".to_owned());
+        let lent = lent(&world, gate).await;
+        assert!(lent.write(&way("notes/a", "notes/a")).is_ok());
+        assert!(lent.write(&way("notes/fixed", "notes/fixed")).is_err());
+        assert!(lent.write(&way("notes/link", "notes/fixed")).is_err());
+    }
 }

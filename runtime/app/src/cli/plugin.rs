@@ -152,7 +152,7 @@ fn describe(manifest: &Manifest, whence: &Whence<'_>, granted: Option<&[String]>
 /// What a right means beyond its name.
 fn lent(asked: &Capability) -> &'static str {
     if asked.preopen {
-        " (the folder itself: in it, single files, deleting and moving are not asked about)"
+        " (lent as a whole: writing single files in it is not asked about, deleting and moving are)"
     } else {
         ""
     }

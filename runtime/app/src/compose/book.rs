@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use acp_runtime_agent::capability::{Effect, Grant, GrantSet, PluginId};
-use acp_runtime_agent::gate::{GrantBook, Origin};
+use acp_runtime_agent::gate::{GrantBook, Origin, Refused};
 use acp_runtime_host::package::Digest;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -79,6 +79,10 @@ impl GrantBook for Book {
 
     fn remembered<'a>(&'a self, origin: &'a Origin, effect: &'a Effect) -> BoxFuture<'a, Option<bool>> {
         async move { self.answers.remembered(&self.subject(origin), effect).await }.boxed()
+    }
+
+    fn refused<'a>(&'a self, origin: &'a Origin) -> BoxFuture<'a, Refused> {
+        async move { self.answers.refused(&self.subject(origin)).await }.boxed()
     }
 
     fn keeps(&self, origin: &Origin) -> bool {

@@ -5,9 +5,11 @@
 //! session remembers or takes back holds at once for all, in other processes too. Knows nothing about which answers may
 //! be remembered; the gate decides that.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use acp_runtime_agent::capability::{Effect, EffectPattern, PluginId, RootId, Roots, WorkspacePath};
+use acp_runtime_agent::gate::Refused;
 use acp_runtime_agent::store::StoreError;
 use rusqlite::{Connection, Row, params};
 
@@ -67,28 +69,32 @@ impl Answers {
     /// The answer to this very question: yes, no, or none. Of several, a no goes first. A store that cannot be read has
     /// none, so the person is asked again.
     pub async fn remembered(&self, subject: &Subject, effect: &Effect) -> Option<bool> {
-        let (project, subject, effect) = (self.project(), subject.clone(), effect.clone());
-        let (class, key) = self.exactly(&effect);
-        let in_project = in_first_root(&effect);
-        let found = self.store.0.reader.submit(move |db| {
-            let applies = |kept: &Kept| match kept {
-                Kept { class: kept_class, key: pattern, allowed } if kept_class == PATTERN => {
-                    in_project && pattern_holds(pattern, &effect, *allowed)
-                }
-                Kept { class: kept_class, key: kept_key, .. } => *kept_class == class && *kept_key == key,
-            };
-            Ok(about(db, &project, &subject)?.into_iter().filter(applies).map(|kept| kept.allowed).min())
-        });
+        let kept = self.about(subject).await;
+        kept.iter().filter(|kept| kept.applies(effect, &self.roots)).map(|kept| kept.allowed).min()
+    }
+
+    /// What was refused to the subject, as it is now.
+    pub async fn refused(&self, subject: &Subject) -> Refused {
+        let mut refused = self.about(subject).await;
+        refused.retain(|kept| !kept.allowed);
+        let roots = self.roots.clone();
+        Arc::new(move |effect| refused.iter().any(|kept| kept.applies(effect, &roots)))
+    }
+
+    /// What is kept about the subject; nothing where the store cannot be read.
+    async fn about(&self, subject: &Subject) -> Vec<Kept> {
+        let (project, subject) = (self.project(), subject.clone());
+        let found = self.store.0.reader.submit(move |db| about(db, &project, &subject));
         found.await.unwrap_or_else(|error| {
             tracing::warn!("remembered answers are not available: {error}");
-            None
+            Vec::new()
         })
     }
 
     /// Remembers the answer to this very question. One that cannot be kept is asked for again.
     pub async fn remember(&self, subject: &Subject, effect: &Effect, allowed: bool) {
-        let (class, key) = self.exactly(effect);
-        if let Err(error) = self.keep(subject, &class, key, allowed).await {
+        let (class, key) = exactly(effect, &self.roots);
+        if let Err(error) = self.keep(subject, class, key, allowed).await {
             tracing::warn!("the answer is not remembered: {error}");
         }
     }
@@ -170,32 +176,6 @@ impl Answers {
     fn project(&self) -> String {
         self.roots.get(RootId(0)).map(|root| root.canonical.display().to_string()).unwrap_or_default()
     }
-
-    /// The effect's class and key. Numbers of roots mean other folders in the next session, and a server may take back
-    /// that it only reads: both are spelled out.
-    fn exactly(&self, effect: &Effect) -> (String, String) {
-        let in_root = |root: RootId| match self.roots.get(root) {
-            Some(found) if root != RootId(0) => format!("{}/", found.canonical.display()),
-            _ => String::new(),
-        };
-        let path = |path: &WorkspacePath| format!("{}{path}", in_root(path.root()));
-        let key = match effect {
-            Effect::Read(scope) | Effect::Write(scope) | Effect::Delete(scope) => {
-                format!("{}{}", in_root(scope.root), scope.glob)
-            }
-            Effect::Move { from, to } => format!("{} -> {}", path(from), path(to)),
-            Effect::CallServer { read_only: true, .. } => format!("{} read-only", effect.key()),
-            Effect::CallServer { read_only: false, .. }
-            | Effect::Run(_)
-            | Effect::Fetch(_)
-            | Effect::UseSecret(_)
-            | Effect::CallPlugin(..)
-            | Effect::ReadSession
-            | Effect::Kv(_)
-            | Effect::Prompt => effect.key(),
-        };
-        (effect.class().to_owned(), key)
-    }
 }
 
 /// An answer about one subject.
@@ -203,6 +183,43 @@ struct Kept {
     class: String,
     key: String,
     allowed: bool,
+}
+
+impl Kept {
+    /// Whether it answers for that effect.
+    fn applies(&self, effect: &Effect, roots: &Roots) -> bool {
+        if self.class == PATTERN {
+            return in_first_root(effect) && pattern_holds(&self.key, effect, self.allowed);
+        }
+        let (class, key) = exactly(effect, roots);
+        self.class == class && self.key == key
+    }
+}
+
+/// The effect's class and key. Numbers of roots mean other folders in the next session, and a server may take back that
+/// it only reads: both are spelled out.
+fn exactly(effect: &Effect, roots: &Roots) -> (&'static str, String) {
+    let in_root = |root: RootId| match roots.get(root) {
+        Some(found) if root != RootId(0) => format!("{}/", found.canonical.display()),
+        _ => String::new(),
+    };
+    let path = |path: &WorkspacePath| format!("{}{path}", in_root(path.root()));
+    let key = match effect {
+        Effect::Read(scope) | Effect::Write(scope) | Effect::Delete(scope) => {
+            format!("{}{}", in_root(scope.root), scope.glob)
+        }
+        Effect::Move { from, to } => format!("{} -> {}", path(from), path(to)),
+        Effect::CallServer { read_only: true, .. } => format!("{} read-only", effect.key()),
+        Effect::CallServer { read_only: false, .. }
+        | Effect::Run(_)
+        | Effect::Fetch(_)
+        | Effect::UseSecret(_)
+        | Effect::CallPlugin(..)
+        | Effect::ReadSession
+        | Effect::Kv(_)
+        | Effect::Prompt => effect.key(),
+    };
+    (effect.class(), key)
 }
 
 /// What was answered about that subject, as it is now.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use acp_runtime_agent::capability::{CommandName, Effect, PanelName, PluginId, ToolName};
 use acp_runtime_agent::command::{Command, CommandReply};
 use acp_runtime_agent::event::CommandInfo;
-use acp_runtime_agent::gate::{Exhibit, Permit, Refusal};
+use acp_runtime_agent::gate::{Lent, Origin, Permit, Refusal};
 use acp_runtime_agent::model::ToolSpec;
 use acp_runtime_agent::panel::{PanelActing, PanelInfo, PanelSource, PanelView};
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolError};
@@ -139,36 +139,43 @@ impl BoundPlugin {
         let settings = self.settings.get(elicitor, tool_call.as_ref()).await?;
         let turn = plugin.calls.acquire().await.map_err(|error| CallError::Unusable(error.to_string()))?;
         let compiled = plugin.compiled().await?;
+        let (mounts, lent) = self.lend(tool_call.clone(), folders).await.map_err(CallError::Refused)?;
         let session = SessionCall {
             scope: self.scope.clone(),
+            lent: Arc::new(lent),
             tool_call,
             panels: self.panels.clone(),
             settings,
             notices: Notices::new(plugin.limits.time.notice),
         };
         let call = new_call(plugin.id(), &plugin.limits, &plugin.kv, &plugin.record, Some(session), cancel.clone());
-        let mounts = self.mounts(&call, folders).await.map_err(CallError::Refused)?;
         Ok((turn, compiled, call, mounts))
     }
 
-    /// The folders that the gate allows. Without those to read the call cannot begin; without those to write it can.
-    async fn mounts(&self, call: &Call, folders: Folders) -> Result<Vec<Mount>, Refusal> {
-        let Some(session) = &call.session else { return Ok(Vec::new()) };
+    /// What the gate allows of the session's folders. Without what it reads the call cannot begin; without what it writes
+    /// it can.
+    async fn lend(&self, call: Option<ToolCallId>, folders: Folders) -> Result<(Vec<Mount>, Lent), Refusal> {
+        let gate = &self.scope.gate;
+        let origin = Origin::Plugin { plugin: self.plugin.id().clone(), call };
         let capabilities = &self.plugin.manifest().capabilities;
-        let mut mounts = self.scope.folders.readable(capabilities);
-        if !mounts.is_empty() {
-            let permit = call.ask(session, mounts.iter().map(Mount::effect).collect(), Exhibit::default()).await?;
-            mounts = mounts.into_iter().map(|mount| mount.allowed(&permit)).collect();
+        let readable = self.scope.folders.readable(capabilities);
+        let (mut mounts, mut permits) = (Mount::readable(&readable), Vec::new());
+        if !readable.is_empty() {
+            let effects = readable.into_iter().map(Effect::Read).collect();
+            permits.push(gate.authorize(origin.clone(), effects).await?);
         }
         if folders == Folders::Writable {
-            for mount in self.scope.folders.writable(capabilities) {
-                match call.ask(session, vec![mount.effect()], Exhibit::default()).await {
-                    Ok(permit) => mounts.push(mount.allowed(&permit)),
+            for scope in self.scope.folders.writable(capabilities) {
+                match gate.authorize(origin.clone(), vec![Effect::Write(scope.clone())]).await {
+                    Ok(permit) => {
+                        mounts.push(Mount::writable(&scope, &permit));
+                        permits.push(permit);
+                    }
                     Err(refusal) => tracing::debug!("plugin `{}` runs without it: {refusal}", self.plugin.id()),
                 }
             }
         }
-        Ok(mounts)
+        Ok((mounts, Lent::new(gate.clone(), origin, permits).await))
     }
 
     /// Guests name places as they see them; clients know the session's own paths.

@@ -1,14 +1,14 @@
-//! Listing a folder. WASI has names in Unicode only; a name that is none is listed with `U+FFFD` in the place of what it
+//! Listing a folder: what the guest may read, and the folders on the way to it. WASI has names in Unicode only; a name that is none is listed with `U+FFFD` in the place of what it
 //! cannot say, instead of ending the whole listing: the guest sees that something is there, and cannot open it.
 
-use cap_std::fs::{Dir, FileType};
+use cap_std::fs::FileType;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{LinkerInstance, Resource, ResourceType};
 use wasmtime_wasi::filesystem::Descriptor;
 use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorType, DirectoryEntry};
 
-use super::{answer, folder, off_thread};
+use super::{Seen, answer};
 use crate::state::PluginState;
 
 /// The entries that the guest has not taken yet.
@@ -35,19 +35,22 @@ pub(super) fn link(files: &mut LinkerInstance<'_, PluginState>) -> wasmtime::Res
 }
 
 async fn read_directory(state: &mut PluginState, handle: &Resource<Descriptor>) -> FsResult<Resource<Listing>> {
-    let dir = folder(state, handle)?.dir;
-    let entries = off_thread(dir, |dir| entries(&dir)).await?;
+    let entries = Seen::by(state, handle)?.work(entries).await?;
     Ok(state.table().push(Listing(entries.into_iter()))?)
 }
 
-fn entries(dir: &Dir) -> FsResult<Vec<DirectoryEntry>> {
+fn entries(seen: &Seen) -> FsResult<Vec<DirectoryEntry>> {
     let mut entries = Vec::new();
-    for entry in dir.entries()? {
+    for entry in seen.dir()?.entries()? {
         let entry = entry?;
         // What has vanished meanwhile is not listed.
         let Ok(kind) = entry.file_type() else { continue };
-        let name = entry.file_name().to_string_lossy().into_owned();
-        entries.push(DirectoryEntry { type_: described(kind), name });
+        let name = entry.file_name();
+        let way = name.to_str().and_then(|name| seen.way.entry(name));
+        // What the guest cannot name it cannot open either.
+        if way.is_none_or(|way| seen.lent.shows(&way) || (!kind.is_file() && seen.lent.enters(&way))) {
+            entries.push(DirectoryEntry { type_: described(kind), name: name.to_string_lossy().into_owned() });
+        }
     }
     Ok(entries)
 }

@@ -6,15 +6,13 @@ use cap_std::fs::OpenOptions;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{LinkerInstance, Resource};
 use wasmtime_wasi::filesystem::{Descriptor, Dir, File, OpenMode};
-use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags, PathFlags};
+use wasmtime_wasi::p2::{FsError, FsResult};
 
-use super::{answer, folder, off_thread};
+use super::spot::Spot;
+use super::{BLOCKS, Seen, answer, refused};
 use crate::kernel_files::is_made_up;
 use crate::state::PluginState;
-
-/// Whether a guest's handle may block the thread that it is used on: file calls have threads of their own.
-const BLOCKS: bool = false;
 
 type Arguments = (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags);
 
@@ -31,18 +29,24 @@ async fn open_at(
     state: &mut PluginState,
     (handle, follow, path, how, rights): Arguments,
 ) -> FsResult<Resource<Descriptor>> {
-    let Dir { dir, perms, .. } = folder(state, &handle)?;
-    let wish = Wish::new(follow, how, rights)?;
-    if perms.write_not_permitted() && wish.mode.contains(OpenMode::WRITE) {
-        return Err(ErrorCode::NotPermitted.into());
+    let wish = Wish::new(how, rights)?;
+    let seen = Seen::by(state, &handle)?;
+    if wish.writes() {
+        seen.must_be_writable()?;
     }
-    let mode = wish.mode;
-    let opened = off_thread(dir, move |dir| wish.open(&dir, &path)).await?;
+    let (mode, perms) = (wish.mode, seen.folder.perms);
+    let follow = follow.contains(PathFlags::SYMLINK_FOLLOW);
+    let opened = seen.work(move |seen| {
+        let spot = seen.find(&path, follow)?;
+        Ok((wish.open(&spot, seen)?, spot.way))
+    });
+    let (opened, way) = opened.await?;
     let opened = match opened {
         Opened::Folder(folder) => Descriptor::Dir(Dir::new(folder, perms, mode, BLOCKS)),
         Opened::File(file) => Descriptor::File(File::new(file, perms, mode, BLOCKS)),
     };
-    Ok(state.table().push(opened)?)
+    let (files, table) = state.files();
+    files.enter(table, opened, way).map_err(FsError::trap)
 }
 
 /// How something is to be opened.
@@ -61,7 +65,7 @@ enum Opened {
 }
 
 impl Wish {
-    fn new(follow: PathFlags, how: OpenFlags, rights: DescriptorFlags) -> FsResult<Self> {
+    fn new(how: OpenFlags, rights: DescriptorFlags) -> FsResult<Self> {
         let synced = DescriptorFlags::FILE_INTEGRITY_SYNC
             | DescriptorFlags::DATA_INTEGRITY_SYNC
             | DescriptorFlags::REQUESTED_WRITE_SYNC;
@@ -83,8 +87,7 @@ impl Wish {
             (true, false) => options.create(true),
             (false, _) => &mut options,
         };
-        let follows = follow.contains(PathFlags::SYMLINK_FOLLOW);
-        options.follow(if follows { FollowSymlinks::Yes } else { FollowSymlinks::No }).maybe_dir(true);
+        options.follow(FollowSymlinks::No).maybe_dir(true);
         never_wait(&mut options);
         let mut mode = OpenMode::empty();
         mode.set(OpenMode::READ, reads);
@@ -92,8 +95,24 @@ impl Wish {
         Ok(Self { options, mode, folder, empties: how.contains(OpenFlags::TRUNCATE) })
     }
 
-    fn open(&self, dir: &cap_std::fs::Dir, path: &str) -> FsResult<Opened> {
-        let opened = dir.open_with(path, &self.options)?.into_std();
+    fn writes(&self) -> bool {
+        self.mode.contains(OpenMode::WRITE)
+    }
+
+    /// Opens the name where it may be. Before a file is written or made, that is judged; to look costs nothing, so what is
+    /// read is judged when it is clear whether it is a file.
+    fn open(&self, spot: &Spot, seen: &Seen) -> FsResult<Opened> {
+        let reads = || seen.lent.read(&spot.way).map_err(refused);
+        let enters = seen.lent.enters(&spot.way);
+        if self.writes() {
+            seen.lent.write(&spot.way).map_err(refused)?;
+            if self.mode.contains(OpenMode::READ) {
+                reads()?;
+            }
+        } else if !enters {
+            reads()?;
+        }
+        let opened = spot.folder.open_with(&spot.name, &self.options)?.into_std();
         let metadata = opened.metadata()?;
         if is_made_up(&opened) {
             Err(ErrorCode::NotPermitted.into())
@@ -101,9 +120,12 @@ impl Wish {
             Ok(Opened::Folder(opened))
         } else if self.folder {
             Err(ErrorCode::NotDirectory.into())
-        } else if !metadata.is_file() || (self.mode.contains(OpenMode::WRITE) && has_other_names(&metadata)) {
+        } else if !metadata.is_file() || (self.writes() && has_other_names(&metadata)) {
             Err(ErrorCode::NotPermitted.into())
         } else {
+            if enters && !self.writes() {
+                reads()?;
+            }
             if self.empties {
                 opened.set_len(0)?;
             }

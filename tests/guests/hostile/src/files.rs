@@ -3,6 +3,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{Result, Write as _};
+use std::time::SystemTime;
 
 pub(crate) fn read(path: &str) -> Result<String> {
     fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
@@ -43,4 +44,21 @@ pub(crate) fn rename(path: &str, to: &str) -> Result<String> {
 
 pub(crate) fn remove(path: &str) -> Result<String> {
     fs::remove_file(path).map(|()| "removed".to_owned())
+}
+
+pub(crate) fn remove_folder(path: &str) -> Result<String> {
+    fs::remove_dir(path).map(|()| "removed".to_owned())
+}
+
+pub(crate) fn look(path: &str) -> Result<String> {
+    fs::symlink_metadata(path).map(|found| format!("{} bytes", found.len()))
+}
+
+pub(crate) fn read_link(path: &str) -> Result<String> {
+    fs::read_link(path).map(|target| target.display().to_string())
+}
+
+/// Through a handle that was opened for reading.
+pub(crate) fn touch(path: &str) -> Result<String> {
+    fs::File::open(path)?.set_modified(SystemTime::UNIX_EPOCH).map(|()| "touched".to_owned())
 }

@@ -32,6 +32,14 @@ pub enum Attack {
     Rename,
     /// Remove a file.
     Remove,
+    /// Remove an empty folder.
+    RemoveFolder,
+    /// Look at what it is.
+    Look,
+    /// Read where a link leads.
+    ReadLink,
+    /// Change the time of its last change.
+    Touch,
     /// Read the environment.
     Environment,
     /// Read the program's arguments.
@@ -89,6 +97,10 @@ impl Tool for Attempt {
             Attack::HardLink => files::hard_link(&path, &to),
             Attack::Rename => files::rename(&path, &to),
             Attack::Remove => files::remove(&path),
+            Attack::RemoveFolder => files::remove_folder(&path),
+            Attack::Look => files::look(&path),
+            Attack::ReadLink => files::read_link(&path),
+            Attack::Touch => files::touch(&path),
             Attack::Environment => Ok(world::environment()),
             Attack::Arguments => Ok(world::arguments()),
             Attack::Stdin => world::stdin(),

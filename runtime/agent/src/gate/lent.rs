@@ -1,0 +1,173 @@
+//! Folders that were lent: what is done in them is judged path by path.
+//!
+//! A permit for a folder, or for a pattern over one, is given once, before a guest sees anything of it. From then on each
+//! path is held against it here: it must be allowed under its name and where that leads, and neither may be on a deny
+//! list or refused for good. Nobody is asked any more. Removing and moving are not lent at all; whoever does that asks
+//! the gate. Writes and refusals are audited one by one, reads counted for each permit. Tested with the gate.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{AuditEntry, Gate, Origin, Permit, Refusal, Why, Wish};
+use crate::capability::{Effect, WorkspacePath};
+use crate::policy::Rule;
+
+/// Refusals of one loan that are audited one by one; those that come after are counted.
+const SINGLE_REFUSALS: u64 = 100;
+
+/// Whether an effect was refused for good.
+pub type Refused = Arc<dyn Fn(&Effect) -> bool + Send + Sync>;
+
+/// What was lent for one call.
+pub struct Lent {
+    gate: Arc<Gate>,
+    origin: Origin,
+    permits: Vec<Permit>,
+    refused: Refused,
+    /// How many files were read under each permit.
+    reads: Vec<AtomicU64>,
+    refusals: AtomicU64,
+    /// The first of those refusals that are counted only.
+    uncounted: Mutex<Option<Effect>>,
+}
+
+/// A path: as it is named, and where its links lead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Way {
+    /// As it is named.
+    pub named: WorkspacePath,
+    /// Without links.
+    pub real: WorkspacePath,
+}
+
+impl Way {
+    /// The way to the entry `name` of that folder, which is no link.
+    pub fn entry(&self, name: &str) -> Option<Self> {
+        Some(Self { named: self.named.join(name).ok()?, real: self.real.join(name).ok()? })
+    }
+}
+
+impl Lent {
+    /// Lends what `permits` allow to `origin`.
+    pub async fn new(gate: Arc<Gate>, origin: Origin, permits: Vec<Permit>) -> Self {
+        let refused = gate.book.refused(&origin).await;
+        let reads = permits.iter().map(|_| AtomicU64::new(0)).collect();
+        Self { gate, origin, permits, refused, reads, refusals: AtomicU64::new(0), uncounted: Mutex::default() }
+    }
+
+    /// Whether that file would be read, for lists. Nothing is audited.
+    pub fn shows(&self, way: &Way) -> bool {
+        let wish = wish(way, Effect::Read);
+        self.allowing(&wish).is_some() && self.forbids(&wish).is_none()
+    }
+
+    /// Whether that folder may be looked into: something in it, or below, may be read. Nothing is audited.
+    pub fn enters(&self, way: &Way) -> bool {
+        let leads = |permit: &Permit| {
+            permit.wishes.iter().any(|wish| leads_to(&wish.named, &way.named) && leads_to(&wish.real, &way.real))
+        };
+        self.permits.iter().any(leads) && self.forbids(&wish(way, Effect::Read)).is_none()
+    }
+
+    /// Whether it is denied to everyone: what is moved must not leave its rule behind. Nothing is audited.
+    pub fn is_denied(&self, way: &Way) -> bool {
+        let here = |path: &WorkspacePath| Effect::Move { from: path.clone(), to: path.clone() };
+        let policy = self.gate.policy();
+        policy.forbids(&here(&way.named)).is_some() || policy.forbids(&here(&way.real)).is_some()
+    }
+
+    /// Reads that file.
+    pub fn read(&self, way: &Way) -> Result<(), Refusal> {
+        let wish = wish(way, Effect::Read);
+        let permit = self.judged(&wish)?;
+        if let Some(count) = self.reads.get(permit) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Makes or changes that file or folder.
+    pub fn write(&self, way: &Way) -> Result<(), Refusal> {
+        let wish = wish(way, Effect::Write);
+        self.judged(&wish)?;
+        self.gate.note(&self.origin, &wish, true, "lent");
+        Ok(())
+    }
+
+    /// Which permit allows it.
+    fn judged(&self, wish: &Wish) -> Result<usize, Refusal> {
+        if let Some(rule) = self.forbids(wish) {
+            return Err(self.refuse(wish, "deny-list", Why::Rule(&rule)));
+        }
+        if (self.refused)(&wish.named) || (self.refused)(&wish.real) {
+            return Err(self.refuse(wish, "remembered", Why::Remembered));
+        }
+        self.allowing(wish).ok_or_else(|| self.refuse(wish, "not-lent", Why::NotLent))
+    }
+
+    /// What is lent for writing may be read as well.
+    fn allowing(&self, wish: &Wish) -> Option<usize> {
+        let covers = |permit: &Permit, wish: &Wish| permit.covers(&wish.named) && permit.reaches(&wish.real);
+        let as_write = || match (&wish.named, &wish.real) {
+            (Effect::Read(named), Effect::Read(real)) => {
+                Some(Wish { named: Effect::Write(named.clone()), real: Effect::Write(real.clone()) })
+            }
+            _ => None,
+        };
+        let by = |wish: &Wish| self.permits.iter().position(|permit| covers(permit, wish));
+        by(wish).or_else(|| as_write().and_then(|wish| by(&wish)))
+    }
+
+    fn forbids(&self, wish: &Wish) -> Option<Rule> {
+        let policy = self.gate.policy();
+        policy.forbids(&wish.named).or_else(|| wish.is_elsewhere().then(|| policy.forbids(&wish.real)).flatten())
+    }
+
+    fn refuse(&self, wish: &Wish, by: &str, why: Why<'_>) -> Refusal {
+        if self.refusals.fetch_add(1, Ordering::Relaxed) < SINGLE_REFUSALS {
+            self.gate.note(&self.origin, wish, false, by);
+        } else {
+            self.uncounted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| wish.real.clone());
+        }
+        Gate::refusal(wish, why)
+    }
+}
+
+impl Drop for Lent {
+    /// What was only counted is audited.
+    fn drop(&mut self) {
+        let record = |effect: &Effect, allowed, by, times| {
+            self.gate.audit.record(AuditEntry { origin: &self.origin, effect, allowed, by, times });
+        };
+        for (permit, reads) in self.permits.iter().zip(&self.reads) {
+            if let (Some(wish), times @ 1..) = (permit.wishes.first(), reads.load(Ordering::Relaxed)) {
+                record(&wish.real, true, "lent", times);
+            }
+        }
+        let more = self.refusals.load(Ordering::Relaxed).saturating_sub(SINGLE_REFUSALS);
+        if let Some(effect) = self.uncounted.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            record(&effect, false, "not-lent", more);
+        }
+    }
+}
+
+fn wish(way: &Way, effect: fn(crate::capability::PathScope) -> Effect) -> Wish {
+    Wish { named: effect(way.named.scope()), real: effect(way.real.scope()) }
+}
+
+/// Whether some of what was lent is that folder, or lies in it or below.
+fn leads_to(lent: &Effect, folder: &WorkspacePath) -> bool {
+    match lent {
+        Effect::Read(scope) | Effect::Write(scope) => scope.leads_through(folder),
+        Effect::Delete(_)
+        | Effect::Move { .. }
+        | Effect::Run(_)
+        | Effect::Fetch(_)
+        | Effect::UseSecret(_)
+        | Effect::CallPlugin(..)
+        | Effect::CallServer { .. }
+        | Effect::ReadSession
+        | Effect::Kv(_)
+        | Effect::Prompt => false,
+    }
+}

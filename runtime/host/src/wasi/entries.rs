@@ -1,0 +1,280 @@
+//! What is done to a name: looking at it, making it a folder, removing and moving it.
+//!
+//! Each function finds the name's own folder, has the name judged, and hands both to wasmtime's. Removing and moving are
+//! asked for each time, whatever was lent.
+
+use acp_runtime_agent::capability::Effect;
+use acp_runtime_agent::gate::{Exhibit, Permit};
+use cap_std::fs::Dir;
+use wasmtime::StoreContextMut;
+use wasmtime::component::{LinkerInstance, Resource};
+use wasmtime_wasi::filesystem::{self, Descriptor, OpenMode, WasiFilesystemView as _};
+use wasmtime_wasi::p2::FsResult;
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    DescriptorStat, ErrorCode, HostDescriptor as _, MetadataHashValue, NewTimestamp, PathFlags,
+};
+
+use super::spot::Spot;
+use super::{BLOCKS, Seen, answer};
+use crate::state::{Call, PluginState};
+
+/// The most that is looked at below a folder before it is moved.
+const MOST_MOVED: usize = 100_000;
+/// How deep.
+const MOST_DEPTH: usize = 128;
+
+type Handle = Resource<Descriptor>;
+type Caller<'a> = StoreContextMut<'a, PluginState>;
+type SetTimes = (Handle, PathFlags, String, NewTimestamp, NewTimestamp);
+
+pub(super) fn link(files: &mut LinkerInstance<'_, PluginState>) -> wasmtime::Result<()> {
+    files.func_wrap_async(
+        "[method]descriptor.stat-at",
+        |mut store: Caller<'_>, (handle, follow, path): (Handle, PathFlags, String)| {
+            Box::new(async move { answer(stat_at(store.data_mut(), &handle, follow, path).await) })
+        },
+    )?;
+    files.func_wrap_async(
+        "[method]descriptor.metadata-hash-at",
+        |mut store: Caller<'_>, (handle, follow, path): (Handle, PathFlags, String)| {
+            Box::new(async move { answer(metadata_hash_at(store.data_mut(), &handle, follow, path).await) })
+        },
+    )?;
+    files.func_wrap_async(
+        "[method]descriptor.readlink-at",
+        |mut store: Caller<'_>, (handle, path): (Handle, String)| {
+            Box::new(async move { answer(readlink_at(store.data_mut(), &handle, path).await) })
+        },
+    )?;
+    files.func_wrap_async(
+        "[method]descriptor.create-directory-at",
+        |mut store: Caller<'_>, (handle, path): (Handle, String)| {
+            Box::new(async move { answer(create_directory_at(store.data_mut(), &handle, path).await) })
+        },
+    )?;
+    files.func_wrap_async(
+        "[method]descriptor.set-times",
+        |mut store: Caller<'_>, (handle, accessed, modified): (Handle, NewTimestamp, NewTimestamp)| {
+            Box::new(async move { answer(set_times(store.data_mut(), handle, accessed, modified).await) })
+        },
+    )?;
+    files.func_wrap_async("[method]descriptor.set-times-at", |mut store: Caller<'_>, arguments: SetTimes| {
+        Box::new(async move { answer(set_times_at(store.data_mut(), arguments).await) })
+    })?;
+    files.func_wrap_async(
+        "[method]descriptor.unlink-file-at",
+        |mut store: Caller<'_>, (handle, path): (Handle, String)| {
+            Box::new(async move { answer(unlink_file_at(store.data_mut(), &handle, path).await) })
+        },
+    )?;
+    files.func_wrap_async(
+        "[method]descriptor.remove-directory-at",
+        |mut store: Caller<'_>, (handle, path): (Handle, String)| {
+            Box::new(async move { answer(remove_directory_at(store.data_mut(), &handle, path).await) })
+        },
+    )?;
+    files.func_wrap_async(
+        "[method]descriptor.rename-at",
+        |mut store: Caller<'_>, (from, old, to, new): (Handle, String, Handle, String)| {
+            Box::new(async move { answer(rename_at(store.data_mut(), (&from, old), (&to, new)).await) })
+        },
+    )
+}
+
+/// The name where it may be looked at.
+async fn looked_at(state: &mut PluginState, handle: &Handle, follow: bool, path: String) -> FsResult<Spot> {
+    let seen = Seen::by(state, handle)?;
+    seen.work(move |seen| {
+        let spot = seen.find(&path, follow)?;
+        if !seen.lent.shows(&spot.way) && !seen.lent.enters(&spot.way) {
+            seen.lent.read(&spot.way).map_err(super::refused)?;
+        }
+        Ok(spot)
+    })
+    .await
+}
+
+/// The name where it may be written.
+async fn written(state: &mut PluginState, handle: &Handle, follow: bool, path: String) -> FsResult<Spot> {
+    let seen = Seen::by(state, handle)?;
+    seen.must_be_writable()?;
+    seen.work(move |seen| {
+        let spot = seen.find(&path, follow)?;
+        seen.lent.write(&spot.way).map_err(super::refused)?;
+        Ok(spot)
+    })
+    .await
+}
+
+/// A handle for the name's folder, for the one call that it is handed to.
+fn lend(state: &mut PluginState, handle: &Handle, folder: Dir) -> FsResult<Handle> {
+    let perms = super::folder(state, handle)?.perms;
+    let mode = OpenMode::READ | OpenMode::WRITE;
+    let folder = filesystem::Dir::new(folder.into_std_file(), perms, mode, BLOCKS);
+    Ok(state.table().push(Descriptor::Dir(folder))?)
+}
+
+fn borrowed(handle: &Handle) -> Handle {
+    Resource::new_borrow(handle.rep())
+}
+
+async fn stat_at(
+    state: &mut PluginState,
+    handle: &Handle,
+    follow: PathFlags,
+    path: String,
+) -> FsResult<DescriptorStat> {
+    let Spot { folder, name, .. } = looked_at(state, handle, follows(follow), path).await?;
+    let folder = lend(state, handle, folder)?;
+    let found = state.filesystem().stat_at(borrowed(&folder), PathFlags::empty(), name).await;
+    state.table().delete(folder)?;
+    found
+}
+
+async fn metadata_hash_at(
+    state: &mut PluginState,
+    handle: &Handle,
+    follow: PathFlags,
+    path: String,
+) -> FsResult<MetadataHashValue> {
+    let Spot { folder, name, .. } = looked_at(state, handle, follows(follow), path).await?;
+    let folder = lend(state, handle, folder)?;
+    let found = state.filesystem().metadata_hash_at(borrowed(&folder), PathFlags::empty(), name).await;
+    state.table().delete(folder)?;
+    found
+}
+
+async fn readlink_at(state: &mut PluginState, handle: &Handle, path: String) -> FsResult<String> {
+    let Spot { folder, name, .. } = looked_at(state, handle, false, path).await?;
+    let folder = lend(state, handle, folder)?;
+    let found = state.filesystem().readlink_at(borrowed(&folder), name).await;
+    state.table().delete(folder)?;
+    found
+}
+
+async fn create_directory_at(state: &mut PluginState, handle: &Handle, path: String) -> FsResult<()> {
+    let Spot { folder, name, .. } = written(state, handle, false, path).await?;
+    let folder = lend(state, handle, folder)?;
+    let done = state.filesystem().create_directory_at(borrowed(&folder), name).await;
+    state.table().delete(folder)?;
+    done
+}
+
+async fn set_times(
+    state: &mut PluginState,
+    handle: Handle,
+    accessed: NewTimestamp,
+    modified: NewTimestamp,
+) -> FsResult<()> {
+    let way = super::way(state, &handle)?;
+    super::lent(state)?.write(&way).map_err(super::refused)?;
+    state.filesystem().set_times(handle, accessed, modified).await
+}
+
+async fn set_times_at(state: &mut PluginState, (handle, follow, path, accessed, modified): SetTimes) -> FsResult<()> {
+    let Spot { folder, name, .. } = written(state, &handle, follows(follow), path).await?;
+    let folder = lend(state, &handle, folder)?;
+    let times = state.filesystem().set_times_at(borrowed(&folder), PathFlags::empty(), name, accessed, modified).await;
+    state.table().delete(folder)?;
+    times
+}
+
+async fn unlink_file_at(state: &mut PluginState, handle: &Handle, path: String) -> FsResult<()> {
+    let Spot { folder, name, .. } = removed(state, handle, path).await?;
+    let folder = lend(state, handle, folder)?;
+    let done = state.filesystem().unlink_file_at(borrowed(&folder), name).await;
+    state.table().delete(folder)?;
+    done
+}
+
+async fn remove_directory_at(state: &mut PluginState, handle: &Handle, path: String) -> FsResult<()> {
+    let Spot { folder, name, .. } = removed(state, handle, path).await?;
+    let folder = lend(state, handle, folder)?;
+    let done = state.filesystem().remove_directory_at(borrowed(&folder), name).await;
+    state.table().delete(folder)?;
+    done
+}
+
+/// The name where it may be removed.
+async fn removed(state: &mut PluginState, handle: &Handle, path: String) -> FsResult<Spot> {
+    let seen = Seen::by(state, handle)?;
+    seen.must_be_writable()?;
+    let wanted = path.clone();
+    let named = seen.work(move |seen| seen.find(&wanted, false)).await?.way.named;
+    let permit = ask(&state.call, vec![Effect::Delete(named.scope())]).await?;
+    // Links may lead elsewhere by now.
+    let spot = Seen::by(state, handle)?.work(move |seen| seen.find(&path, false)).await?;
+    holds(&permit, &Effect::Delete(spot.way.named.scope()), &Effect::Delete(spot.way.real.scope()))?;
+    Ok(spot)
+}
+
+async fn rename_at(
+    state: &mut PluginState,
+    (from, old): (&Handle, String),
+    (to, new): (&Handle, String),
+) -> FsResult<()> {
+    let (seen_from, seen_to) = (Seen::by(state, from)?, Seen::by(state, to)?);
+    seen_from.must_be_writable()?;
+    seen_to.must_be_writable()?;
+    let (wanted_old, wanted_new) = (old.clone(), new.clone());
+    let named_from = seen_from.work(move |seen| seen.find(&wanted_old, false)).await?.way.named;
+    let named_to = seen_to.work(move |seen| seen.find(&wanted_new, false)).await?.way.named;
+    // What stood there before is gone then.
+    let effects = vec![Effect::Move { from: named_from, to: named_to.clone() }, Effect::Write(named_to.scope())];
+    let permit = ask(&state.call, effects).await?;
+    let (seen_from, seen_to) = (Seen::by(state, from)?, Seen::by(state, to)?);
+    let moved = seen_from.work(move |seen| {
+        let spot = seen.find(&old, false)?;
+        if spot.folder.symlink_metadata(&spot.name).is_ok_and(|found| found.is_dir()) {
+            refuse_denied_below(seen, &spot)?;
+        }
+        Ok(spot)
+    });
+    let moved = moved.await?;
+    let place = seen_to.work(move |seen| seen.find(&new, false)).await?;
+    let named = Effect::Move { from: moved.way.named.clone(), to: place.way.named.clone() };
+    let real = Effect::Move { from: moved.way.real.clone(), to: place.way.real.clone() };
+    holds(&permit, &named, &real)?;
+    let folder = lend(state, from, moved.folder)?;
+    let target = lend(state, to, place.folder)?;
+    let done = state.filesystem().rename_at(borrowed(&folder), moved.name, borrowed(&target), place.name).await;
+    state.table().delete(folder)?;
+    state.table().delete(target)?;
+    done
+}
+
+/// Under another name what is denied below would be denied no more.
+fn refuse_denied_below(seen: &Seen, folder: &Spot) -> FsResult<()> {
+    let inner = folder.folder.open_dir(&folder.name)?;
+    let mut open = vec![(inner, folder.way.clone(), 0)];
+    let mut looked_at = 0;
+    while let Some((dir, way, depth)) = open.pop() {
+        for entry in dir.entries()? {
+            let entry = entry?;
+            looked_at += 1;
+            let name = entry.file_name();
+            let Some(way) = name.to_str().and_then(|name| way.entry(name)) else { continue };
+            if looked_at > MOST_MOVED || depth == MOST_DEPTH || seen.lent.is_denied(&way) {
+                return Err(ErrorCode::NotPermitted.into());
+            }
+            if entry.file_type()?.is_dir() {
+                open.push((entry.open_dir()?, way, depth + 1));
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn ask(call: &Call, effects: Vec<Effect>) -> FsResult<Permit> {
+    let session = call.session.as_ref().ok_or(ErrorCode::NotPermitted)?;
+    let asked = call.ask(session, effects, Exhibit::default()).await;
+    asked.map_err(super::refused)
+}
+
+fn holds(permit: &Permit, named: &Effect, real: &Effect) -> FsResult<()> {
+    if permit.covers(named) && permit.reaches(real) { Ok(()) } else { Err(ErrorCode::NotPermitted.into()) }
+}
+
+fn follows(flags: PathFlags) -> bool {
+    flags.contains(PathFlags::SYMLINK_FOLLOW)
+}
