@@ -73,7 +73,7 @@ fn files_that_cannot_be_written() {
 
     let audit = Runtime::new();
     std::fs::create_dir_all(audit.home().join("audit/decisions.jsonl")).unwrap();
-    let error = "`HOME/audit/decisions.jsonl` cannot be written: it is not a file; decisions are not kept";
+    let error = "`HOME/audit/decisions.jsonl` cannot be written: it is a folder, not a file; decisions are not kept";
     refused(&audit, 1, error, "make it a file that you can write, or move it away");
 }
 

@@ -17,6 +17,7 @@ use std::thread::JoinHandle;
 
 use acp_runtime_agent::gate::{AuditEntry, AuditSink};
 use acp_runtime_agent::transcript::SessionId;
+use acp_runtime_host::regular_file;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -214,15 +215,7 @@ fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    // Asked first: opening a pipe would wait for a reader.
-    if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-        return Err(io::Error::other("it is not a file"));
-    }
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    regular_file::open_with(path, regular_file::private(OpenOptions::new().create(true).append(true)))
 }
 
 fn put(batch: &mut Vec<u8>, line: &impl Serialize) {
@@ -372,7 +365,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join(FILE);
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        assert_eq!(open(&pipe).unwrap_err().to_string(), "it is not a file");
+        assert_eq!(open(&pipe).unwrap_err().to_string(), "it is a named pipe, not a file");
         // Its thread ends: nobody reads the pipe.
         let log = AuditLog::new(folder.path().to_owned());
         decide(&*log.sink(SessionId::new("s1")), "a", true);

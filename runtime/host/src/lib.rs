@@ -7,6 +7,7 @@
 //! | room | what it decides |
 //! |---|---|
 //! | [`kernel_files`] | which files are no disk's |
+//! | [`regular_file`] | opening and reading what is a file and nothing else |
 //! | [`links`] | where links lead, and opening without following any |
 //! | [`limits`] | how much a plugin may use |
 //! | [`manifest`] | what a plugin says of itself |
@@ -40,6 +41,7 @@ pub mod manifest;
 pub mod package;
 pub mod plugin_host;
 pub mod record;
+pub mod regular_file;
 pub mod scope;
 mod state;
 mod wasi;

@@ -21,6 +21,7 @@ pub(crate) use self::section::replace;
 pub use self::store::{Installed, PackageStore, StoreError};
 use crate::limits::COMPONENT;
 use crate::manifest::{Manifest, ManifestError};
+use crate::regular_file;
 
 /// The SHA-256 of a component file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -225,13 +226,10 @@ impl Package {
     }
 }
 
-/// Opens a regular file; with its size. Asked before it is opened: opening a pipe would wait for a writer.
+/// Opens a regular file; with its size.
 fn open(path: &Path) -> Result<(File, u64), PackageError> {
     let read = |source| PackageError::Read { path: path.to_owned(), source };
-    if !std::fs::metadata(path).map_err(read)?.is_file() {
-        return Err(read(std::io::Error::other("it is not a file")));
-    }
-    let file = File::open(path).map_err(read)?;
+    let file = regular_file::open(path).map_err(read)?;
     let size = file.metadata().map_err(read)?.len();
     Ok((file, size))
 }
@@ -279,7 +277,7 @@ mod tests {
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
         for error in [Package::read(&pipe).map(|_| ()), read_whole(&pipe, 10).map(|_| ())] {
-            assert!(error.unwrap_err().to_string().ends_with("it is not a file"));
+            assert!(error.unwrap_err().to_string().ends_with("it is a named pipe, not a file"));
         }
     }
 

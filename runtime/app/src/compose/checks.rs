@@ -18,8 +18,6 @@ use crate::secrets::{Place, SecretStore};
 use crate::settings::{Containment, Paths, ProjectSettings, Settings, SettingsError};
 use crate::store::SqliteStore;
 
-pub use places::is_log;
-
 /// The outcome of one check.
 #[derive(Debug, Serialize)]
 pub struct Check {

@@ -152,7 +152,7 @@ impl Shelf {
                     }
                 }
             }
-            Err(error) => contents.problems.push(Problem::unreadable(error.to_string())),
+            Err(error) => contents.problems.push(Problem::unreadable(format!("{error} ({})", error.hint()))),
         }
         contents
     }

@@ -2,7 +2,6 @@
 //!
 //! The format is described in `docs/script-model.md`. A file is read and checked as a whole when the model is opened;
 //! mistakes name the file, the line and the column. Delays are `tokio`'s, so a test can wind its clock.
-#![expect(clippy::disallowed_methods, reason = "the scenario is named by a person, outside every session")]
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,6 +9,7 @@ use std::time::Duration;
 
 use acp_runtime_agent::model::{Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest};
 use acp_runtime_agent::transcript::{Cost, Part, StopReason, Usage};
+use acp_runtime_host::regular_file;
 use async_stream::try_stream;
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -264,14 +264,7 @@ impl Failure {
 }
 
 fn load(file: &Path) -> Result<String, String> {
-    let metadata = file.metadata().map_err(|error| error.to_string())?;
-    if !metadata.is_file() {
-        return Err("it is not a regular file".to_owned());
-    }
-    if metadata.len() > FILE {
-        return Err(format!("it is bigger than {FILE} bytes"));
-    }
-    std::fs::read_to_string(file).map_err(|error| error.to_string())
+    regular_file::read_text(file, FILE).map_err(|error| error.to_string())
 }
 
 fn parse(text: &str) -> Result<Scenario, String> {
@@ -493,9 +486,9 @@ mod tests {
     #[test]
     fn only_regular_files_of_a_sane_size_are_read() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(load(folder.path()).unwrap_err(), "it is not a regular file");
+        assert_eq!(load(folder.path()).unwrap_err(), "it is a folder, not a file");
         let big = folder.path().join("big.toml");
         std::fs::File::create(&big).unwrap().set_len(FILE + 1).unwrap();
-        assert_eq!(load(&big).unwrap_err(), "it is bigger than 1048576 bytes");
+        assert_eq!(load(&big).unwrap_err(), "it has more than 1048576 bytes");
     }
 }

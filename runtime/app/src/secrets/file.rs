@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use acp_runtime_agent::capability::SecretName;
+use acp_runtime_host::regular_file;
 use serde::{Deserialize, Serialize};
 
 use super::{Place, SecretsError};
@@ -73,25 +74,19 @@ impl SecretFile {
     /// All entries, and which state of the file has them; no state where there is no file.
     pub(super) fn read(&self) -> Result<(Entries, Option<Stamp>), SecretsError> {
         let unreadable = |error: io::Error| self.system("read", error.to_string());
-        let file = match self.open() {
+        // Asked first: to open a device is to use it.
+        let file = match regular_file::require(&self.0).and_then(|()| self.open()) {
             Ok(file) => file,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 return Ok((Entries::new(), None));
             }
             Err(error) => return Err(unreadable(error)),
         };
-        let metadata = file.metadata().map_err(unreadable)?;
-        if !metadata.is_file() {
-            return Err(self.system("read", "it is not a file".to_owned()));
-        }
+        let metadata = regular_file::require_open(&file).map_err(unreadable)?;
         if let Some(problem) = exposure(&metadata) {
             return Err(SecretsError::Exposed { path: self.0.clone(), problem });
         }
-        if metadata.len() > MOST {
-            return Err(self.system("read", format!("it has more than {MOST} bytes")));
-        }
-        let mut text = String::new();
-        file.take(MOST).read_to_string(&mut text).map_err(unreadable)?;
+        let text = regular_file::text(file, MOST).map_err(unreadable)?;
         Ok((self.parse(&text)?, Some(stamp(&metadata))))
     }
 
@@ -143,31 +138,19 @@ impl SecretFile {
     /// Holds others off until it is dropped.
     fn lock(&self) -> Result<File, SecretsError> {
         let path = self.0.with_extension("lock");
-        let failed = |error: io::Error| self.system("written", error.to_string());
-        let file = private(OpenOptions::new().write(true).create(true).truncate(false)).open(path).map_err(failed)?;
-        let began = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(std::fs::TryLockError::WouldBlock) if began.elapsed() < LOCK => {
-                    std::thread::sleep(Duration::from_millis(10));
-                }
-                Err(std::fs::TryLockError::WouldBlock) => {
-                    return Err(self.system("written", "another process holds them".to_owned()));
-                }
-                Err(std::fs::TryLockError::Error(error)) => return Err(failed(error)),
-            }
-        }
+        regular_file::lock(&path, LOCK)
+            .map_err(|error| self.system("written", format!("`{}`: {error}", path.display())))
     }
 
     fn write(&self, folder: &Path, secrets: Entries) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(&Contents { version: VERSION, secrets })?;
         let new = folder.join(format!(".secrets-{}-{:08x}", std::process::id(), fastrand::u32(..)));
-        let written = private(OpenOptions::new().write(true).create_new(true)).open(&new).and_then(|mut file| {
-            file.write_all(&text)?;
-            file.sync_all()?;
-            std::fs::rename(&new, &self.0)
-        });
+        let written =
+            regular_file::private(OpenOptions::new().write(true).create_new(true)).open(&new).and_then(|mut file| {
+                file.write_all(&text)?;
+                file.sync_all()?;
+                std::fs::rename(&new, &self.0)
+            });
         if written.is_err() {
             // It may not even be there.
             let _ = std::fs::remove_file(&new);
@@ -178,18 +161,6 @@ impl SecretFile {
     fn system(&self, doing: &'static str, reason: String) -> SecretsError {
         SecretsError::System { path: self.0.clone(), doing, reason }
     }
-}
-
-/// Files that are made so can be read by their owner alone.
-#[cfg(unix)]
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    options.mode(0o600)
-}
-
-#[cfg(not(unix))]
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    options
 }
 
 #[cfg(unix)]

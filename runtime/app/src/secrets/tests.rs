@@ -220,7 +220,7 @@ fn a_file_that_is_not_a_persons_own_is_not_used() {
         assert!(matches!(store.list().unwrap_err(), SecretsError::System { doing: "read", .. }));
         std::fs::remove_file(place.path()).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, place.path(), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        assert!(store.list().unwrap_err().to_string().ends_with("it is not a file"));
+        assert!(store.list().unwrap_err().to_string().ends_with("it is a named pipe, not a file"));
         std::fs::remove_file(place.path()).unwrap();
     }
     for (text, problem) in [

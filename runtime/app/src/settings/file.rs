@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use acp_runtime_agent::near::near;
 use acp_runtime_agent::workspace::WorkspaceError;
+use acp_runtime_host::regular_file;
 use serde::de::DeserializeOwned;
 
 use super::project::PROJECT_FILE;
@@ -96,7 +97,7 @@ impl SettingsError {
     /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
-            Self::Unreadable { .. } => "check the file's permissions, or name another file".to_owned(),
+            Self::Unreadable { .. } => "make it a file that you can read, or name another one".to_owned(),
             Self::Project { .. } => {
                 "make it an ordinary text file in the project's own folder, or remove it".to_owned()
             }
@@ -132,21 +133,11 @@ impl SettingsError {
 
 /// The text of a file; none where there is no such file.
 pub(super) fn read(path: &Path) -> Result<Option<String>, SettingsError> {
-    let unreadable = |source| SettingsError::Unreadable { path: path.to_owned(), source };
-    // Asked first: opening a pipe would wait for a writer.
-    match std::fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => {}
-        Ok(_) => return Err(unreadable(io::Error::other("it is not a file"))),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
-        Err(error) => return Err(unreadable(error)),
+    match regular_file::read_text(path, MOST) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(source) => Err(SettingsError::Unreadable { path: path.to_owned(), source }),
     }
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    let mut text = String::new();
-    let size = file.take(MOST + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if size as u64 > MOST {
-        return Err(unreadable(io::Error::other(format!("it has more than {MOST} bytes"))));
-    }
-    Ok(Some(text))
 }
 
 /// Whether the file of certificates has an end: whoever makes a connection reads it whole. One that is not there is

@@ -180,15 +180,17 @@ fn a_file_that_cannot_be_read_is_an_error() {
     let home = Home::new("");
     std::fs::write(home.paths.config(), [0xFF, 0xFE]).unwrap();
     assert!(
-        home.load(Overrides::default())
-            .unwrap_err()
-            .starts_with("`config.toml` cannot be read: stream did not contain valid UTF-8")
+        home.load(Overrides::default()).unwrap_err().starts_with("`config.toml` cannot be read: it is not UTF-8 text")
     );
     std::fs::write(home.paths.config(), vec![b'#'; 2 << 20]).unwrap();
     assert!(home.load(Overrides::default()).unwrap_err().contains("it has more than 1048576 bytes"));
     std::fs::remove_file(home.paths.config()).unwrap();
     std::fs::create_dir(home.paths.config()).unwrap();
-    assert!(home.load(Overrides::default()).unwrap_err().starts_with("`config.toml` cannot be read: it is not a file"));
+    assert!(
+        home.load(Overrides::default())
+            .unwrap_err()
+            .starts_with("`config.toml` cannot be read: it is a folder, not a file")
+    );
     let absent = Overrides { config: Some(home.folder.path().join("other.toml")), ..Overrides::default() };
     assert_eq!(home.load(absent).unwrap_err(), "`other.toml` does not exist (check the path, or leave the option out)");
 }

@@ -4,9 +4,9 @@
 //! their hash is the one that was noted. Whatever is wrong costs the cache, never the call.
 #![expect(clippy::disallowed_methods, reason = "this room owns the folder of compiled code")]
 
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{BufRead, BufReader, Error, Read, Write};
+use std::io::{BufRead, BufReader, Error, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -15,9 +15,12 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::package::Digest;
+use crate::regular_file;
 
 /// The most that the folder may have, in bytes; the oldest entries go first.
 const MOST_BYTES: u64 = 1 << 30;
+/// The bytes of a hash.
+const HASH: u64 = 32;
 
 /// The folder.
 #[derive(Debug)]
@@ -89,11 +92,10 @@ impl CompileCache {
         require_own(&self.folder, &std::fs::symlink_metadata(&self.folder)?)?;
         let metadata = std::fs::symlink_metadata(path)?;
         require_own(path, &metadata)?;
-        if !metadata.is_file() {
-            return Err(Error::other("it is not a file"));
+        if metadata.len() > MOST_BYTES {
+            return Err(Error::other(format!("it has more than {MOST_BYTES} bytes")));
         }
-        let mut noted = Vec::new();
-        File::open(hash_path(path))?.take(64).read_to_end(&mut noted)?;
+        let noted = regular_file::read(&hash_path(path), HASH)?;
         if noted == hash_of(path)? { Ok(()) } else { Err(Error::other("it is not what was written")) }
     }
 
@@ -103,6 +105,9 @@ impl CompileCache {
         for entry in std::fs::read_dir(&self.folder)? {
             let entry = entry?;
             let metadata = entry.metadata()?;
+            if !metadata.is_file() {
+                continue;
+            }
             files.push((metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), metadata.len(), entry.path()));
         }
         files.sort();
@@ -123,7 +128,7 @@ impl CompileCache {
 }
 
 fn hash_of(path: &Path) -> Result<Vec<u8>, Error> {
-    let mut file = BufReader::with_capacity(64 << 10, File::open(path)?);
+    let mut file = BufReader::with_capacity(64 << 10, regular_file::open(path)?);
     let mut hasher = Sha256::new();
     loop {
         let bytes = file.fill_buf()?;

@@ -8,15 +8,22 @@
 //! old state or the new one. Knows nothing about checks: only what `install` has accepted comes here.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use acp_runtime_agent::capability::{GrantSet, PluginId, Tier};
 use serde::{Deserialize, Serialize};
 
 use super::{Digest, Package, PackageError};
 use crate::manifest::Manifest;
+use crate::regular_file;
+
+/// Bytes that the index may have: some ten thousand plugins.
+const MOST: u64 = 8 << 20;
+/// How long another process may hold the folder: the biggest plugin is written in less.
+const LOCK: Duration = Duration::from_secs(20);
 
 /// Why the folder could not be read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +50,22 @@ pub enum StoreError {
         /// The plugin.
         id: PluginId,
     },
+}
+
+impl StoreError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::System { source, .. } if source.kind() == ErrorKind::WouldBlock => {
+                "wait until it is done, or end it, and try again"
+            }
+            Self::System { .. } => {
+                "see that it is a file or folder that you can read and write, or set `ACP_RUNTIME_HOME` to another folder"
+            }
+            Self::Index { .. } => "repair the file, or move it away and install the plugins again",
+            Self::NotInstalled { .. } => "see `acp-runtime plugin list`",
+        }
+    }
 }
 
 /// One installed plugin, as the index has it.
@@ -143,9 +166,9 @@ impl PackageStore {
 
     fn read_index(&self) -> Result<Index, StoreError> {
         let path = self.index_path();
-        match std::fs::read_to_string(&path) {
+        match regular_file::read_text(&path, MOST) {
             Ok(text) => toml::from_str(&text).map_err(|error| StoreError::Index { path, problem: error.to_string() }),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Index::default()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Index::default()),
             Err(source) => Err(StoreError::System { path, source }),
         }
     }
@@ -157,13 +180,11 @@ impl PackageStore {
         write_durably(&path, text.as_bytes())
     }
 
-    /// Waits until no other process changes the folder. The lock ends with the file.
+    /// Waits until no other process changes the folder, for a while. The lock ends with the file.
     fn lock(&self) -> Result<File, StoreError> {
         std::fs::create_dir_all(&self.folder).map_err(at(&self.folder))?;
         let path = self.folder.join("lock");
-        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(at(&path))?;
-        file.lock().map_err(at(&path))?;
-        Ok(file)
+        regular_file::lock(&path, LOCK).map_err(at(&path))
     }
 }
 

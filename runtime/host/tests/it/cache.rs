@@ -70,6 +70,25 @@ async fn a_changed_entry_is_compiled_anew() {
 }
 
 #[tokio::test]
+async fn what_is_no_file_is_not_waited_for() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let cache = folder.path().join("compiled");
+    call(&cache).await;
+    for of in ["cwasm", "sha256"] {
+        let path = entry(&cache).with_extension(of);
+        std::fs::remove_file(&path).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        call(&cache).await;
+        assert!(path.symlink_metadata().unwrap().is_file(), "it is made anew: {of}");
+    }
+    // A folder among the entries is nobody's, and in nobody's way.
+    std::fs::create_dir(cache.join("folder")).unwrap();
+    std::fs::remove_file(entry(&cache)).unwrap();
+    call(&cache).await;
+    entry(&cache);
+}
+
+#[tokio::test]
 async fn what_others_can_change_is_not_used() {
     let folder = tempfile::TempDir::new().unwrap();
     let cache = folder.path().join("compiled");

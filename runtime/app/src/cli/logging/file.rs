@@ -6,7 +6,7 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::compose::checks::is_log;
+use acp_runtime_host::regular_file;
 
 /// Bytes of a log file. When it is full it becomes the old one, `NAME.1`, in the place of that.
 const MOST: u64 = 16 << 20;
@@ -61,16 +61,7 @@ impl Write for LogFile {
 
 /// The file, and how many bytes it has; a device has none.
 fn open(path: &Path) -> io::Result<(File, u64)> {
-    // Asked first: opening a pipe would wait for a reader.
-    match std::fs::metadata(path) {
-        Ok(there) if !is_log(&there) => return Err(io::Error::other("it is not a file")),
-        _ => {}
-    }
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
+    let file = regular_file::open_or_device(path, regular_file::private(OpenOptions::new().create(true).append(true)))?;
     let metadata = file.metadata()?;
     Ok((file, if metadata.is_file() { metadata.len() } else { 0 }))
 }
@@ -113,8 +104,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        for path in [pipe, folder.path().to_owned()] {
-            assert_eq!(LogFile::open(path).err().unwrap().to_string(), "it is not a file");
+        for (path, kind) in [(pipe, "a named pipe"), (folder.path().to_owned(), "a folder")] {
+            assert_eq!(LogFile::open(path).err().unwrap().to_string(), format!("it is {kind}, not a file"));
         }
     }
 }

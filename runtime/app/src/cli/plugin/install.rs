@@ -156,15 +156,10 @@ impl From<InstallError> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        let told = error.to_string();
-        match error {
-            StoreError::System { .. } => {
-                Self::new(told).hint("check permissions, or set `ACP_RUNTIME_HOME` to another folder")
-            }
-            StoreError::Index { .. } => {
-                Self::new(told).hint("repair the file, or move it away and install the plugins again")
-            }
-            StoreError::NotInstalled { .. } => Self::usage(told).hint("see `acp-runtime plugin list`"),
-        }
+        let told = match error {
+            StoreError::System { .. } | StoreError::Index { .. } => Self::new(error.to_string()),
+            StoreError::NotInstalled { .. } => Self::usage(error.to_string()),
+        };
+        told.hint(error.hint())
     }
 }

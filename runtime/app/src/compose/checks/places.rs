@@ -1,7 +1,9 @@
 //! Whether the folders and files that are written can be. Nothing is made, and nothing is opened that could wait.
 
-use std::fs::Metadata;
+use std::io;
 use std::path::{Path, PathBuf};
+
+use acp_runtime_host::regular_file;
 
 use super::Check;
 use crate::audit;
@@ -28,11 +30,23 @@ pub(super) fn files(settings: &Settings, paths: &Paths) -> Vec<Check> {
     let audit = paths.audit().join(audit::FILE);
     if audit.exists() {
         let hint = "make it a file that you can write, or move it away";
-        checks.push(checked("audit", &audit, appendable(&audit, Path::is_file), "decisions are not kept", hint));
+        checks.push(checked(
+            "audit",
+            &audit,
+            appendable(&audit, regular_file::require),
+            "decisions are not kept",
+            hint,
+        ));
     }
     if let Some(log) = &settings.log.file {
         let hint = "name another one with `--log-file` or `log.file`";
-        checks.push(checked("log", log, appendable(log, may_be_log), "nothing starts without its log", hint));
+        checks.push(checked(
+            "log",
+            log,
+            appendable(log, regular_file::require_or_device),
+            "nothing starts without its log",
+            hint,
+        ));
     }
     checks
 }
@@ -47,35 +61,13 @@ fn checked(name: &'static str, path: &Path, can: Result<(), String>, without: &s
 }
 
 /// Whether something at `path` can be added to, or a file be made there. Folders are not made for it.
-fn appendable(path: &Path, is_right: fn(&Path) -> bool) -> Result<(), String> {
+fn appendable(path: &Path, require: fn(&Path) -> io::Result<()>) -> Result<(), String> {
     if !path.exists() {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         return if folder.is_dir() { writable(folder) } else { Err(format!("`{}` is not a folder", folder.display())) };
     }
-    if !is_right(path) {
-        return Err("it is not a file".to_owned());
-    }
+    require(path).map_err(|error| error.to_string())?;
     may_write(path)
-}
-
-/// Whether a log can be written to what is there: a file, or a device such as `/dev/null`.
-fn may_be_log(path: &Path) -> bool {
-    path.metadata().is_ok_and(|there| is_log(&there))
-}
-
-/// Whether a log can be written to what is there: a file, or a device.
-pub fn is_log(there: &Metadata) -> bool {
-    !there.is_dir() && !is_pipe(there)
-}
-
-#[cfg(unix)]
-fn is_pipe(metadata: &Metadata) -> bool {
-    std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
-}
-
-#[cfg(not(unix))]
-fn is_pipe(_metadata: &Metadata) -> bool {
-    false
 }
 
 /// Whether a folder, or the one in which it would be made, can be written.
@@ -120,11 +112,11 @@ mod tests {
     #[test]
     fn a_file_is_added_to_where_it_can_be() {
         let folder = tempfile::tempdir().unwrap();
-        let can = |path: &Path| appendable(path, may_be_log);
+        let can = |path: &Path| appendable(path, regular_file::require_or_device);
         std::fs::write(folder.path().join("file"), "").unwrap();
         assert_eq!(can(&folder.path().join("file")), Ok(()));
         assert_eq!(can(&folder.path().join("new")), Ok(()));
-        assert_eq!(can(folder.path()), Err("it is not a file".to_owned()));
+        assert_eq!(can(folder.path()), Err("it is a folder, not a file".to_owned()));
         assert!(can(&folder.path().join("no/new")).unwrap_err().ends_with("no` is not a folder"));
         assert!(!folder.path().join("new").exists(), "nothing is made");
         #[cfg(unix)]
