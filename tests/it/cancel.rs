@@ -1,12 +1,9 @@
 //! Taking back what was asked: `$/cancel_request` for one request, `session/cancel` for all prompts of a session.
-#![expect(clippy::disallowed_methods, reason = "holds the store's file so that requests have to wait")]
-
-use std::fs::File;
 use std::time::{Duration, Instant};
 
 use acp_runtime_tests::{EditorDouble, Runtime};
-use rustix::fs::{FlockOperation, fcntl_lock};
-use serde_json::json;
+use rusqlite::Connection;
+use serde_json::{Value, json};
 
 const CANCELLED: i64 = -32800;
 
@@ -19,16 +16,24 @@ steps = [{ text = "Wait" }, { delay_ms = 600000 }, { text = "never" }]
 steps = [{ text = "Again." }]
 "#;
 
+const HELLO: &str = "quiet = true\nrepeat = true\n[[reply]]\nsteps = [{ text = \"Hello.\" }]\n";
+
 fn cancel_request(editor: &EditorDouble, id: u64) {
     editor.notify("$/cancel_request", json!({ "requestId": id }));
 }
 
-/// As another program does that works on the store for long.
-fn hold_store(runtime: &Runtime) -> File {
-    let path = runtime.home().join("sessions.db");
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(path).expect("a file");
-    fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).expect("nobody else has it");
-    file
+/// Writes to the store until it is dropped, and lets others only read meanwhile.
+fn writing(runtime: &Runtime) -> Connection {
+    let db = Connection::open(runtime.home().join("sessions.db")).expect("it is there");
+    db.execute_batch("BEGIN IMMEDIATE").expect("nobody else writes");
+    db
+}
+
+/// The ids of all sessions that are kept.
+async fn listed(editor: &EditorDouble) -> Vec<String> {
+    let list = editor.call("session/list", json!({})).await;
+    let ids = list["sessions"].as_array().unwrap().iter().map(|session| session["sessionId"].as_str().unwrap());
+    ids.map(str::to_owned).collect()
 }
 
 #[tokio::test]
@@ -53,7 +58,7 @@ async fn one_prompt_of_several_is_taken_back() {
 #[tokio::test]
 async fn requests_that_wait_for_the_store_are_taken_back() {
     let runtime = Runtime::new();
-    let held = hold_store(&runtime);
+    let held = runtime.hold_store();
     let editor = runtime.editor().await;
     let session = editor.new_session().await;
     let add = json!({
@@ -76,7 +81,90 @@ async fn requests_that_wait_for_the_store_are_taken_back() {
     drop(held);
     assert_eq!(editor.call("session/list", json!({})).await["sessions"], json!([]));
     let added = editor.call("_aar/panel_action", add).await;
-    assert!(added["root"].to_string().contains("one"), "{added}");
+    assert_eq!(added["root"].to_string().matches("☐ one").count(), 1, "the first one was taken back: {added}");
+    editor.close().await;
+}
+
+/// What each of these would do waits for the store, and is not done when that is free again.
+#[tokio::test]
+async fn what_is_cancelled_leaves_nothing_behind() {
+    let runtime = Runtime::scripted(HELLO);
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    editor.prompt(&session, "One").await;
+    let kept = editor.new_session().await;
+    editor.prompt(&kept, "Two").await;
+    editor.call("session/close", json!({ "sessionId": kept })).await;
+    let before = listed(&editor).await;
+    let other = runtime.outside("other");
+    std::fs::create_dir(&other).unwrap();
+    let about = |id: &str| json!({ "sessionId": id, "cwd": other, "mcpServers": [] });
+    for (method, params) in [
+        ("session/fork", about(&session)),
+        ("session/fork", about(&kept)),
+        ("session/delete", json!({ "sessionId": session })),
+        ("session/delete", json!({ "sessionId": kept })),
+        ("session/load", about(&session)),
+        ("session/load", about(&kept)),
+        ("session/resume", about(&session)),
+        ("session/resume", about(&kept)),
+    ] {
+        let held = writing(&runtime);
+        let id = editor.send(method, params.clone());
+        // Others may read: whatever it reads first was read when that is answered.
+        listed(&editor).await;
+        let begin = Instant::now();
+        cancel_request(&editor, id);
+        assert_eq!(editor.answer_to(id).await.unwrap_err().code, CANCELLED, "{method} {params}");
+        assert!(begin.elapsed() < Duration::from_secs(2), "{method}: cancelled after {:?}", begin.elapsed());
+        drop(held);
+        assert_eq!(editor.prompt(&session, "/help").await.stop, "end_turn", "{method}: it is open still");
+        let unknown = editor.turn(editor.begin_prompt(&kept, "/help")).await.unwrap_err();
+        assert_eq!(unknown.code, -32002, "{method}: it is not opened");
+    }
+    assert_eq!(listed(&editor).await.len(), before.len());
+    assert!(listed(&editor).await.iter().all(|id| before.contains(id)));
+    editor.close().await;
+    let folders = runtime.run(&["session", "list", "--json"]).stdout;
+    assert!(!folders.contains(&other.display().to_string()), "what it was opened with is as it was: {folders}");
+    runtime.assert_no_process_left();
+}
+
+/// Once there is no way back the request is done, and answered with what it gave.
+#[tokio::test]
+async fn what_is_cancelled_too_late_is_answered() {
+    let runtime = Runtime::scripted(HELLO);
+    let editor = runtime.editor().await;
+    for _ in 0..20 {
+        let session = editor.new_session().await;
+        editor.prompt(&session, "One").await;
+        let before = listed(&editor).await.len();
+        let id = editor.send("session/fork", json!({ "sessionId": session, "cwd": runtime.project() }));
+        cancel_request(&editor, id);
+        let forks = match editor.answer_to(id).await {
+            Ok(forked) => usize::from(forked["sessionId"].is_string()),
+            Err(error) => {
+                assert_eq!(error.code, CANCELLED);
+                0
+            }
+        };
+        assert_eq!(listed(&editor).await.len(), before + forks);
+        let id = editor.send("session/delete", json!({ "sessionId": session }));
+        cancel_request(&editor, id);
+        let is_gone = match editor.answer_to(id).await {
+            Ok(deleted) => deleted == json!({}),
+            Err(error) => error.code != CANCELLED,
+        };
+        assert_eq!(listed(&editor).await.contains(&session), !is_gone);
+        let id = editor.send("session/new", json!({ "cwd": runtime.project(), "mcpServers": [] }));
+        cancel_request(&editor, id);
+        match editor.answer_to(id).await {
+            Ok(opened) => {
+                assert_eq!(editor.prompt(opened["sessionId"].as_str().unwrap(), "/help").await.stop, "end_turn");
+            }
+            Err(error) => assert_eq!((error.code, error.data), (CANCELLED, Value::Null)),
+        }
+    }
     editor.close().await;
 }
 

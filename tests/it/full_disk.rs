@@ -17,6 +17,17 @@ repeat = true
 steps = [{ text = "Hello." }]
 "#;
 
+/// Speaks, then waits far longer than any test, when it is asked for the second time.
+const ENDLESS: &str = r#"
+quiet = true
+[[reply]]
+steps = [{ text = "Hello." }]
+[[reply]]
+steps = [{ text = "Wait" }, { delay_ms = 600000 }]
+[[reply]]
+steps = [{ text = "Again." }]
+"#;
+
 /// Bytes of a prompt that is refused. There is room for one of them afterwards, but not for all.
 const LONG: usize = 100_000;
 const ROOM: u64 = 400_000;
@@ -61,6 +72,46 @@ async fn a_session_goes_on_when_files_may_grow_again() {
     };
     full_and_free(&editor, || limit_at(0), || limit_at(ROOM)).await;
     editor.close().await;
+}
+
+/// A session that cannot be deleted is as it was, whatever runs in it.
+#[tokio::test]
+async fn what_cannot_be_deleted_goes_on() {
+    let runtime = Runtime::scripted(ENDLESS);
+    let editor = runtime.spawn_prepared("trap '' XFSZ", EditorOptions::default());
+    editor.initialize().await;
+    let session = editor.new_session().await;
+    editor.prompt(&session, "before").await;
+    let running = editor.begin_prompt(&session, "and on");
+    editor.until_update(&session, "the first chunk", |update| update["content"]["text"] == "Wait").await;
+    // From now on the store has its file open twice, so its log is not folded away.
+    editor.call("session/list", json!({})).await;
+    let log = std::fs::metadata(runtime.home().join("sessions.db-wal")).expect("the store has a log").len();
+    let most = |current| prlimit(Some(editor.process()), Resource::Fsize, Rlimit { current, maximum: None });
+    most(Some(log)).expect("a child can be limited");
+    let refused = editor.request("session/delete", json!({ "sessionId": session })).await.unwrap_err();
+    assert_eq!((refused.code, &refused.data["reason"]), (-32603, &json!("store")), "{refused:?}");
+
+    most(None).expect("a child can be limited");
+    editor.cancel(&session);
+    assert_eq!(editor.turn(running).await.expect("it ran all the while").stop, "cancelled");
+    assert_eq!(editor.prompt(&session, "after").await.stop, "end_turn");
+    assert_eq!(editor.load_session(&session).await.said("user_message_chunk"), "beforeand onafter");
+
+    // When it can be, what runs is cancelled, and nothing of it comes back.
+    let running = editor.begin_prompt(&session, "/call shell {\"command\": \"echo > ready; sleep 600\"}");
+    while !runtime.project().join("ready").exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    editor.call("session/delete", json!({ "sessionId": session })).await;
+    assert_eq!(editor.turn(running).await.expect("it is answered").stop, "cancelled");
+    assert_eq!(editor.call("session/list", json!({})).await["sessions"], json!([]));
+    let gone = editor.turn(editor.begin_prompt(&session, "anybody?")).await.unwrap_err();
+    assert_eq!(gone.code, -32002);
+    editor.close().await;
+    let shown = runtime.run(&["session", "show", &session]);
+    assert_eq!(shown.code, Some(2), "{shown:?}");
+    runtime.assert_no_process_left();
 }
 
 /// A small disk. Where nobody may mount one, the test above stands alone, and this one says so.

@@ -122,6 +122,16 @@ impl Runtime {
         command.envs(&self.environment);
     }
 
+    /// Holds the session store's file for as long as the answer lives, as another program does that lets nobody else in.
+    /// No process may have it open.
+    pub fn hold_store(&self) -> fs::File {
+        let path = self.home().join("sessions.db");
+        let file = fs::File::options().read(true).write(true).create(true).truncate(false).open(path).expect("a file");
+        let lock = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+        rustix::fs::fcntl_lock(&file, lock).expect("nobody else has it");
+        file
+    }
+
     /// Runs the binary to its end.
     pub fn run(&self, arguments: &[&str]) -> Finished {
         finish(self.command(arguments))

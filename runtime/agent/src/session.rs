@@ -30,7 +30,7 @@ use crate::options::{Choices, ConfigOption, OptionError, OptionValue, Options};
 use crate::panel::{PanelBoard, PanelError, PanelInfo, PanelReply, PanelView};
 use crate::policy::Mode;
 use crate::server::ServerEntry;
-use crate::store::{Claim, KeptSession, SessionSetup, SessionStore, StoreError};
+use crate::store::{Claim, KeptSession, PointOfNoReturn, SessionSetup, SessionStore, StoreError};
 use crate::terminal::Terminal;
 use crate::trace::TraceContext;
 use crate::transcript::{MessageId, Part, SessionId, Spending};
@@ -119,16 +119,23 @@ pub trait SessionFactory: Send + Sync {
     fn create(&self, request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>>;
     /// Whether a session could be opened like that now, without opening one.
     fn check(&self, setup: &SessionSetup) -> Result<(), OpenError>;
-    /// A kept session, with all its events for the client. What was kept of it changes only if it could be opened.
-    /// `choices` are those that were made in it while it was open in this process; none begins with the configured ones.
+    /// A kept session, with all its events for the client. What was kept of it changes only if it could be opened, and
+    /// not where it was taken back before `point`. `choices` are those that were made in it while it was open in this
+    /// process; none begins with the configured ones.
     fn load(
         &self,
         id: SessionId,
         request: SessionRequest,
         choices: Option<Choices>,
+        point: PointOfNoReturn,
     ) -> BoxFuture<'_, Result<(SessionHandle, KeptSession), OpenError>>;
-    /// A new session that goes on from a kept one.
-    fn fork(&self, fork: Fork, request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>>;
+    /// A new session that goes on from a kept one. Nothing is left of it where it was taken back before `point`.
+    fn fork(
+        &self,
+        fork: Fork,
+        request: SessionRequest,
+        point: PointOfNoReturn,
+    ) -> BoxFuture<'_, Result<SessionHandle, OpenError>>;
     /// Where sessions are kept.
     fn store(&self) -> Arc<dyn SessionStore>;
 }

@@ -1,5 +1,7 @@
 //! Where sessions are kept: a port, and the suite that every implementer passes.
 
+mod point;
+
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -7,6 +9,8 @@ use futures::future::BoxFuture;
 
 use crate::event::SessionEvent;
 use crate::transcript::{SessionId, SystemPrompt, ToolCallId};
+
+pub use point::PointOfNoReturn;
 
 /// What a client says of a session when it opens it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,9 +46,14 @@ pub enum StoreError {
         path: String,
         /// The system's words.
         reason: String,
-        /// Whether the same may work later: the disk is full, another process is writing. Not where the file or its
-        /// folder may not be written.
+        /// Whether the same may work later: the disk is full. Not where the file or its folder may not be written.
         retryable: bool,
+    },
+    /// Another process holds the file, and did not let go of it in time.
+    #[error("the session store at `{path}` is held by another process, which does not let go of it")]
+    Busy {
+        /// The file.
+        path: String,
     },
     /// The file was made by a newer version.
     #[error("the session store at `{path}` has format {found}; this version reads up to {known}")]
@@ -72,6 +81,9 @@ pub enum StoreError {
         /// The other process's id.
         process: u32,
     },
+    /// It was taken back before it was begun, and nothing was done.
+    #[error("it was taken back before it was done")]
+    TakenBack,
     /// No such page.
     #[error("`{0}` is not a cursor of this list")]
     BadCursor(String),
@@ -158,12 +170,13 @@ pub trait SessionStore: Send + Sync {
     fn append(&self, session: &SessionId, events: Arc<[SessionEvent]>) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Keeps a new session that begins with `events`, all or nothing, and makes this process the one that works on it.
-    /// What plugins keep for `source` is kept for it too.
+    /// What plugins keep for `source` is kept for it too. Nothing is left of it where it was taken back before `point`.
     fn fork(
         &self,
         source: &SessionId,
         record: SessionRecord,
         events: Arc<[SessionEvent]>,
+        point: PointOfNoReturn,
     ) -> BoxFuture<'_, Result<Claim, StoreError>>;
 
     /// A session and all its events in order; none where it is not known.
@@ -177,7 +190,12 @@ pub trait SessionStore: Send + Sync {
     fn keep_output(&self, session: &SessionId, call: &ToolCallId, text: String) -> BoxFuture<'_, Option<KeptOutput>>;
 
     /// Forgets a session with its outputs; an unknown one is already forgotten. Fails where another process works on it.
-    fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>>;
+    /// What this process still appends to it, until it has given it back, is kept nowhere and is no error. Nothing has
+    /// changed where it fails, or was taken back before `point`.
+    fn delete(&self, session: &SessionId, point: PointOfNoReturn) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// The process is about to end: from now on nothing waits for other processes for longer than a moment.
+    fn hurry(&self) {}
 }
 
 /// What every implementer of [`SessionStore`] must pass.

@@ -83,6 +83,7 @@ pub async fn serve(
                 () = shutdown => {}
                 never = state.clone().unload_idle(connection.clone()) => match never {},
             }
+            state.hurry();
             let ended = async {
                 state.sessions.close_all().await;
                 state.in_flight.idle().await;

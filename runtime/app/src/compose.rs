@@ -32,7 +32,9 @@ use acp_runtime_agent::session::{
     Fork, OpenError, OrderedApprover, OrderedElicitor, OrderedTerminal, Outbox, SessionFactory, SessionHandle,
     SessionParts, SessionRequest, branch, command_catalog,
 };
-use acp_runtime_agent::store::{Claim, KeptSession, SessionRecord, SessionSetup, SessionStore, StoreError};
+use acp_runtime_agent::store::{
+    Claim, KeptSession, PointOfNoReturn, SessionRecord, SessionSetup, SessionStore, StoreError,
+};
 use acp_runtime_agent::tool::ToolCatalog;
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::turn::TurnContext;
@@ -203,9 +205,7 @@ impl Runtime {
 
     /// The last thing before the end of the process: what was to be kept is.
     pub async fn leave(&self) {
-        if tokio::time::timeout(LEAVING, self.store.leave()).await.is_err() {
-            tracing::warn!("the session store is busy: not waited for any longer");
-        }
+        self.store.leave(LEAVING).await;
     }
 
     /// Does beforehand what the first session would have to wait for. One that comes meanwhile waits for that alone.
@@ -348,6 +348,7 @@ impl SessionFactory for Runtime {
         id: SessionId,
         mut request: SessionRequest,
         choices: Option<Choices>,
+        point: PointOfNoReturn,
     ) -> BoxFuture<'_, Result<(SessionHandle, KeptSession), OpenError>> {
         async move {
             let claimed = match self.store.claim(&id).await {
@@ -366,7 +367,7 @@ impl SessionFactory for Runtime {
             let mut arrears = Arrears { seen, setup: setup.clone(), events: repair.clone() };
             let caught_up = match claimed {
                 Ok(claim) if repair.is_empty() && setup == record.setup => Ok(claim),
-                Ok(claim) => self.store.make_good(&id, arrears.clone()).await.map(|()| claim),
+                Ok(claim) => self.store.make_good(&id, arrears.clone(), point).await.map(|()| claim),
                 Err(error) => Err(error),
             };
             let claim = match caught_up {
@@ -383,14 +384,19 @@ impl SessionFactory for Runtime {
         .boxed()
     }
 
-    fn fork(&self, fork: Fork, mut request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>> {
+    fn fork(
+        &self,
+        fork: Fork,
+        mut request: SessionRequest,
+        no_return: PointOfNoReturn,
+    ) -> BoxFuture<'_, Result<SessionHandle, OpenError>> {
         async move {
             let Fork { source, point, choices } = fork;
             let (kept, events) = branch(&self.store, &source, point).await?;
             keep_instructions(&mut request.setup, &kept.setup);
             let record = new_record(request.setup.clone());
             let opened = self.open(record.id.clone(), request, History::of(&events), choices)?;
-            let claim = self.store.fork(&source, record, events.into()).await?;
+            let claim = self.store.fork(&source, record, events.into(), no_return).await?;
             Ok(opened.begin(claim))
         }
         .boxed()

@@ -12,10 +12,11 @@ mod journal;
 mod kv;
 mod outputs;
 mod owner;
+mod patience;
 mod schema;
 mod worker;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,16 +24,20 @@ use std::time::{Duration, SystemTime};
 
 use acp_runtime_agent::event::SessionEvent;
 use acp_runtime_agent::store::{
-    Claim, KeptOutput, KeptSession, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
+    Claim, KeptOutput, KeptSession, ListQuery, PointOfNoReturn, SessionPage, SessionRecord, SessionSetup, SessionStore,
+    StoreError,
 };
 use acp_runtime_agent::transcript::{SessionId, ToolCallId};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use rusqlite::Connection;
 
 pub use self::answers::{Answer, Answers, PluginIdentity, Subject};
 pub use self::kv::{KvSpace, KvWrite};
-use self::outputs::Outputs;
+use self::outputs::{Outputs, Provisional};
 use self::owner::Owner;
+use self::patience::Patience;
+use self::schema::Fault;
 use self::worker::{Role, Worker};
 
 /// The store on disk. Clones share it; the last one to go waits until all that was submitted is written.
@@ -60,9 +65,18 @@ pub struct Arrears {
     pub events: Vec<SessionEvent>,
 }
 
+/// Whether a claim is written down when it is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Now,
+    /// With the session's next events.
+    Later,
+}
+
 struct Shared {
     writer: Worker,
     reader: Worker,
+    patience: Arc<Patience>,
     /// This process, as the file names it.
     owner: Arc<Owner>,
     outputs: Outputs,
@@ -70,6 +84,8 @@ struct Shared {
     created: Mutex<HashMap<SessionId, SessionRecord>>,
     /// Sessions that were opened while nothing could be written. That is made good with their next events.
     owed: Mutex<HashMap<SessionId, Arrears>>,
+    /// Sessions that were forgotten while this process works on them: what comes of them still is kept nowhere.
+    forgotten: Arc<Mutex<HashSet<SessionId>>>,
     /// How many claims there are on each session. Held while work on them is submitted, so that giving a session back
     /// and claiming it again are written in that order.
     claims: Mutex<HashMap<SessionId, usize>>,
@@ -81,14 +97,16 @@ impl SqliteStore {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let outputs = Outputs::beside(&path);
-        let opening = Arc::new(Mutex::new(()));
+        let (opening, patience) = (Arc::new(Mutex::new(())), Arc::new(Patience::default()));
         Self(Arc::new(Shared {
-            writer: Worker::new(path.clone(), Role::Writer, opening.clone()),
+            writer: Worker::new(path.clone(), Role::Writer, opening.clone(), patience.clone()),
             owner: Arc::new(Owner::beside(&path)),
-            reader: Worker::new(path, Role::Reader, opening),
+            reader: Worker::new(path, Role::Reader, opening, patience.clone()),
+            patience,
             outputs,
             created: Mutex::default(),
             owed: Mutex::default(),
+            forgotten: Arc::default(),
             claims: Mutex::default(),
         }))
     }
@@ -123,26 +141,28 @@ impl SqliteStore {
         done.inspect_err(|error| tracing::warn!("the folder of long tool outputs: {error}")).ok()
     }
 
-    /// The events of `from` as those of `to`, which has outputs of its own then. Where that fails they stay as they are.
+    /// The events of `from` as those of `to`, and the outputs that it has of its own then. Where that fails they stay as
+    /// they are.
     async fn with_own_outputs(
         &self,
         from: SessionId,
         to: SessionId,
         events: Arc<[SessionEvent]>,
-    ) -> Arc<[SessionEvent]> {
+    ) -> (Arc<[SessionEvent]>, Option<Provisional>) {
         let mut own = events.to_vec();
         if own.iter_mut().flat_map(SessionEvent::links_mut).next().is_none() {
-            return events;
+            return (events, None);
         }
         let shared = self.with_outputs(move |outputs| {
+            let provisional = Provisional::new(outputs.clone(), to.clone());
             for uri in own.iter_mut().flat_map(SessionEvent::links_mut) {
                 if let Some(shared) = outputs.share(&from, &to, uri)? {
                     *uri = shared;
                 }
             }
-            Ok(own.into())
+            Ok((own.into(), Some(provisional)))
         });
-        shared.await.unwrap_or(events)
+        shared.await.unwrap_or((events, None))
     }
 
     /// Fails where nothing can be written, as far as that can be known without writing.
@@ -150,44 +170,58 @@ impl SqliteStore {
         self.0.writer.submit(|_| Ok(())).await
     }
 
-    /// Writes the arrears of a session at once, all or none.
-    pub async fn make_good(&self, session: &SessionId, arrears: Arrears) -> Result<(), StoreError> {
+    /// Writes the arrears of a session at once, all or none; nothing where that was taken back before `point`.
+    pub async fn make_good(
+        &self,
+        session: &SessionId,
+        arrears: Arrears,
+        point: PointOfNoReturn,
+    ) -> Result<(), StoreError> {
         let (session, owner) = (session.clone(), self.0.owner.clone());
-        self.0.writer.submit(move |db| journal::make_good(db, &owner, &session, &arrears)).await
+        let work = move |db: &Connection| {
+            pass(&point)?;
+            journal::make_good(db, &owner, &session, &arrears)
+        };
+        self.0.writer.submit(work).await
     }
 
     /// Claims a session where nothing can be written. All that is written later goes behind its arrears; until then
     /// every [`SessionStore::append`] fails.
     pub fn claim_unwritten(&self, session: &SessionId, arrears: Arrears) -> Claim {
-        let (claim, _) = self.claiming(session, || self.0.owed().insert(session.clone(), arrears));
+        let (claim, _) = self.claiming(session, Written::Later, || self.0.owed().insert(session.clone(), arrears));
         claim
     }
 
     /// Waits until all that was submitted is written, and gives back every session: for the end of the process, which
-    /// does not wait for those who still hold a clone.
-    pub async fn leave(&self) {
-        if !self.0.writer.has_begun() {
+    /// does not wait for those who still hold a clone. What takes longer than `most` is not waited for, and neither is it
+    /// when the last clone goes.
+    pub async fn leave(&self, most: Duration) {
+        self.hurry();
+        let Shared { writer, reader, owner, .. } = &*self.0;
+        let left = async {
+            // Whoever wanted something of it was told if there is trouble.
+            let (written, read) = futures::join!(writer.idle(), reader.idle());
+            for error in [written, read].into_iter().filter_map(Result::err) {
+                tracing::debug!("{error}");
+            }
+        };
+        if tokio::time::timeout(most, left).await.is_err() {
+            tracing::warn!("the session store does not come to an end: not waited for any longer");
+            writer.abandon();
+            reader.abandon();
             return;
         }
-        let owner = self.0.owner.clone();
-        let left = self.0.writer.submit(move |_| {
-            owner.leave();
-            Ok(())
-        });
-        if let Err(error) = left.await {
-            // Whoever wanted to write was told. That this process lives is a file of its own.
-            tracing::debug!("{error}");
-            self.0.owner.leave();
-        }
+        // That this process lives is a file of its own.
+        owner.leave();
     }
 
-    /// Counts a claim; `work` writes it down.
-    fn claiming<T>(&self, session: &SessionId, work: impl FnOnce() -> T) -> (Claim, T) {
+    /// Counts a claim; `work` writes it down, or notes that it is to be.
+    fn claiming<T>(&self, session: &SessionId, written: Written, work: impl FnOnce() -> T) -> (Claim, T) {
         let mut claims = self.0.claims();
         *claims.entry(session.clone()).or_default() += 1;
         let (shared, session) = (Arc::downgrade(&self.0), session.clone());
         let claim = Claim::new(move || match shared.upgrade() {
-            Some(shared) => shared.give_back(&session),
+            Some(shared) => shared.give_back(&session, written),
             None => futures::future::ready(()).boxed(),
         });
         (claim, work())
@@ -196,20 +230,26 @@ impl SqliteStore {
 
 impl Shared {
     fn created(&self) -> MutexGuard<'_, HashMap<SessionId, SessionRecord>> {
-        self.created.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.created)
     }
 
     fn owed(&self) -> MutexGuard<'_, HashMap<SessionId, Arrears>> {
-        self.owed.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.owed)
+    }
+
+    fn forgotten(&self) -> MutexGuard<'_, HashSet<SessionId>> {
+        lock(&self.forgotten)
     }
 
     fn claims(&self) -> MutexGuard<'_, HashMap<SessionId, usize>> {
-        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.claims)
     }
 
     /// Ends one claim; the last one gives the session back.
-    fn give_back(self: Arc<Self>, session: &SessionId) -> BoxFuture<'static, ()> {
+    fn give_back(self: Arc<Self>, session: &SessionId, written: Written) -> BoxFuture<'static, ()> {
         let mut claims = self.claims();
+        // What others of this process have claimed since then is theirs, and owes nothing.
+        let is_owed = written == Written::Later && self.owed().remove(session).is_some();
         let left = claims.get_mut(session).map_or(0, |count| {
             *count -= 1;
             *count
@@ -218,12 +258,18 @@ impl Shared {
             return futures::future::ready(()).boxed();
         }
         claims.remove(session);
-        if self.owed().remove(session).is_some() {
+        if is_owed {
             // Nothing says that it is this process's.
             return futures::future::ready(()).boxed();
         }
+        let is_forgotten = self.forgotten().remove(session);
         let (owner, id, session) = (self.owner.clone(), session.clone(), session.clone());
-        let given = self.writer.submit(move |db| journal::give_back(db, &owner, &id));
+        let given = self.writer.submit(move |db| {
+            if is_forgotten {
+                return journal::forget_values(db, &id);
+            }
+            journal::give_back(db, &owner, &id)
+        });
         drop(claims);
         async move {
             match given.await {
@@ -235,20 +281,29 @@ impl Shared {
     }
 }
 
+/// Passes the point, unless it was turned back.
+fn pass(point: &PointOfNoReturn) -> Result<(), Fault> {
+    if point.pass() { Ok(()) } else { Err(Fault::TakenBack) }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl SessionStore for SqliteStore {
     fn create(&self, record: SessionRecord) -> BoxFuture<'_, Result<Claim, StoreError>> {
         self.0.created().insert(record.id.clone(), record.clone());
         let (id, owner) = (record.id.clone(), self.0.owner.clone());
         // Not waited for: a failure is met again by the first `append`.
         let submit = || drop(self.0.writer.submit(move |db| journal::insert(db, &owner, &record)));
-        let (claim, ()) = self.claiming(&id, submit);
+        let (claim, ()) = self.claiming(&id, Written::Now, submit);
         futures::future::ready(Ok(claim)).boxed()
     }
 
     fn claim(&self, session: &SessionId) -> BoxFuture<'_, Result<Claim, StoreError>> {
         let (id, owner) = (session.clone(), self.0.owner.clone());
         let submit = || self.0.writer.submit(move |db| journal::claim(db, &owner, &id));
-        let (claim, claimed) = self.claiming(session, submit);
+        let (claim, claimed) = self.claiming(session, Written::Now, submit);
         async move { claimed.await.map(|()| claim) }.boxed()
     }
 
@@ -268,8 +323,11 @@ impl SessionStore for SqliteStore {
         let new = self.0.created().get(session).cloned();
         let owed = self.0.owed().get(session).cloned();
         let (is_new, is_owed) = (new.is_some(), owed.is_some());
-        let (session, owner) = (session.clone(), self.0.owner.clone());
+        let (session, owner, forgotten) = (session.clone(), self.0.owner.clone(), self.0.forgotten.clone());
         let written = self.0.writer.submit(move |db| {
+            if lock(&forgotten).contains(&session) {
+                return Ok(());
+            }
             if let Some(record) = new {
                 journal::insert(db, &owner, &record)?;
             }
@@ -296,12 +354,18 @@ impl SessionStore for SqliteStore {
         source: &SessionId,
         record: SessionRecord,
         events: Arc<[SessionEvent]>,
+        point: PointOfNoReturn,
     ) -> BoxFuture<'_, Result<Claim, StoreError>> {
         let (source, id, owner) = (source.clone(), record.id.clone(), self.0.owner.clone());
         async move {
-            let events = self.with_own_outputs(source.clone(), id.clone(), events).await;
-            let submit = || self.0.writer.submit(move |db| journal::fork(db, &owner, &source, &record, &events));
-            let (claim, kept) = self.claiming(&id, submit);
+            let (events, outputs) = self.with_own_outputs(source.clone(), id.clone(), events).await;
+            let work = move |db: &Connection| {
+                pass(&point)?;
+                journal::fork(db, &owner, &source, &record, &events)?;
+                outputs.into_iter().for_each(Provisional::keep);
+                Ok(())
+            };
+            let (claim, kept) = self.claiming(&id, Written::Now, || self.0.writer.submit(work));
             kept.await.map(|()| claim)
         }
         .boxed()
@@ -323,20 +387,44 @@ impl SessionStore for SqliteStore {
     }
 
     fn keep_output(&self, session: &SessionId, call: &ToolCallId, text: String) -> BoxFuture<'_, Option<KeptOutput>> {
+        if self.0.forgotten().contains(session) {
+            return futures::future::ready(None).boxed();
+        }
         let (session, call) = (session.clone(), call.clone());
         self.with_outputs(move |outputs| outputs.keep(&session, &call, &text)).boxed()
     }
 
-    fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.0.created().remove(session);
+    fn delete(&self, session: &SessionId, point: PointOfNoReturn) -> BoxFuture<'_, Result<(), StoreError>> {
         let session = session.clone();
         async move {
-            let (id, owner) = (session.clone(), self.0.owner.clone());
-            self.0.writer.submit(move |db| journal::delete(db, &owner, &id)).await?;
+            let is_open = self.0.claims().contains_key(&session);
+            let was_forgotten = self.0.forgotten().contains(&session);
+            let (id, owner, forgotten) = (session.clone(), self.0.owner.clone(), self.0.forgotten.clone());
+            let work = move |db: &Connection| {
+                pass(&point)?;
+                journal::delete(db, &owner, &id)?;
+                // In its place among the work: what was appended before is gone, what comes after is not kept.
+                if is_open {
+                    lock(&forgotten).insert(id);
+                }
+                Ok(())
+            };
+            if let Err(error) = self.0.writer.submit(work).await {
+                if !was_forgotten {
+                    self.0.forgotten().remove(&session);
+                }
+                return Err(error);
+            }
+            self.0.created().remove(&session);
+            self.0.owed().remove(&session);
             self.with_outputs(move |outputs| outputs.forget(session.as_str())).await;
             Ok(())
         }
         .boxed()
+    }
+
+    fn hurry(&self) {
+        self.0.patience.hurry();
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
-use super::{ListQuery, SessionRecord, SessionSetup, SessionStore, StoreError};
+use super::{ListQuery, PointOfNoReturn, SessionRecord, SessionSetup, SessionStore, StoreError};
 use crate::capability::PluginId;
 use crate::event::{CompactionEnd, ContextSize, SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
 use crate::model::ToolKind;
@@ -31,12 +31,19 @@ pub async fn check<S: SessionStore>(fresh: impl Fn() -> S) {
     sessions_do_not_mix(&fresh()).await;
     appends_in_flight_keep_their_order(&fresh()).await;
     a_deleted_session_stays_away(&fresh()).await;
+    a_deleted_session_that_is_open_takes_what_comes(&fresh()).await;
     a_fork_is_a_session_of_its_own(&fresh()).await;
+    what_was_taken_back_leaves_nothing(&fresh()).await;
     one_process_may_claim_a_session_often(&fresh()).await;
     the_list_is_newest_first(&fresh()).await;
     the_list_keeps_to_a_folder(&fresh()).await;
     pages_are_stable_under_insertion(&fresh()).await;
     foreign_cursors_are_refused(&fresh()).await;
+}
+
+/// Something that nobody takes back.
+fn default() -> PointOfNoReturn {
+    PointOfNoReturn::default()
 }
 
 /// A new session in `cwd`.
@@ -276,16 +283,44 @@ async fn a_deleted_session_stays_away(store: &impl SessionStore) {
     let id = SessionId::new("s");
     create(store, record("s", "/project")).await;
     append(store, "s", &[text("m", "x")]).await;
-    store.delete(&id).await.unwrap();
-    store.delete(&id).await.unwrap();
-    store.delete(&SessionId::new("nobody")).await.unwrap();
+    store.delete(&id, default()).await.unwrap();
+    store.delete(&id, default()).await.unwrap();
+    store.delete(&SessionId::new("nobody"), default()).await.unwrap();
     assert!(store.append(&id, [text("m", "late")].into()).await.is_err(), "a late event does not revive it");
     assert_eq!(load(store, "s").await, None);
     assert_eq!(listed(store, first(10)).await, (vec![], None));
 
     create(store, record("new", "/project")).await;
-    store.delete(&SessionId::new("new")).await.unwrap();
+    store.delete(&SessionId::new("new"), default()).await.unwrap();
     assert_eq!(load(store, "new").await, None, "a session can be deleted before its first event");
+}
+
+async fn a_deleted_session_that_is_open_takes_what_comes(store: &impl SessionStore) {
+    let id = SessionId::new("s");
+    let claim = store.create(record("s", "/project")).await.unwrap();
+    store.delete(&id, default()).await.unwrap();
+    store.append(&id, [text("m", "late")].into()).await.unwrap();
+    assert_eq!(load(store, "s").await, None, "what comes late does not revive it");
+    claim.give_back().await;
+    assert_eq!(load(store, "s").await, None);
+    assert!(store.append(&id, [text("m", "later")].into()).await.is_err(), "nobody has it open any more");
+}
+
+async fn what_was_taken_back_leaves_nothing(store: &impl SessionStore) {
+    let id = SessionId::new("s");
+    create(store, record("s", "/project")).await;
+    append(store, "s", &[text("m", "x")]).await;
+    let back = || {
+        let point = default();
+        point.turn_back();
+        point
+    };
+    let forked = store.fork(&id, record("fork", "/project"), [text("m", "x")].into(), back()).await;
+    assert_eq!(forked.err(), Some(StoreError::TakenBack));
+    assert_eq!(load(store, "fork").await, None);
+    assert_eq!(store.delete(&id, back()).await, Err(StoreError::TakenBack));
+    append(store, "s", &[text("m", "y")]).await;
+    assert_eq!(load(store, "s").await.unwrap().1, [text("m", "x"), text("m", "y")]);
 }
 
 async fn one_process_may_claim_a_session_often(store: &impl SessionStore) {
@@ -308,18 +343,19 @@ async fn a_fork_is_a_session_of_its_own(store: &impl SessionStore) {
     let events =
         [text("m1", "one"), SessionEvent::Title { title: "T".to_owned(), provisional: false }, text("m2", "two")];
     append(store, "s", &events).await;
-    let claim = store.fork(&source, record("fork", "/other"), events[..2].into()).await.unwrap();
+    let claim = store.fork(&source, record("fork", "/other"), events[..2].into(), default()).await.unwrap();
     let (known, kept) = load(store, "fork").await.unwrap();
     assert_eq!((known.setup.cwd.as_str(), known.title.as_deref(), &kept[..]), ("/other", Some("T"), &events[..2]));
     append(store, "fork", &[text("m2", "another two")]).await;
     append(store, "s", &[text("m3", "three")]).await;
     assert_eq!(load(store, "fork").await.unwrap().1.len(), 3);
     assert_eq!(load(store, "s").await.unwrap().1.len(), 4);
-    store.delete(&source).await.unwrap();
+    store.delete(&source, default()).await.unwrap();
     assert_eq!(load(store, "fork").await.unwrap().1.len(), 3, "it does not need what it was forked from");
 
     drop(claim);
-    drop(store.fork(&SessionId::new("nobody"), record("empty", "/project"), [].into()).await.unwrap());
+    let nobody = SessionId::new("nobody");
+    drop(store.fork(&nobody, record("empty", "/project"), [].into(), default()).await.unwrap());
     assert_eq!(load(store, "empty").await.unwrap().1, [], "a fork can begin with nothing");
     assert_eq!(listed(store, first(10)).await.0, ["fork"]);
 }

@@ -20,7 +20,7 @@ use acp_runtime_agent::session::{
     Audience, Haste, OnBusy, OrderedApprover, Outbox, SessionHandle, SessionParts, command_catalog,
 };
 use acp_runtime_agent::store::{
-    Claim, KeptOutput, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
+    Claim, KeptOutput, ListQuery, PointOfNoReturn, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
 };
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError, ToolSource};
 use acp_runtime_agent::transcript::{Conversation, Part, SessionId, ToolCallId, ToolContent, ToolOutcome};
@@ -138,6 +138,7 @@ impl SessionStore for MemoryStore {
         _: &SessionId,
         record: SessionRecord,
         events: Arc<[SessionEvent]>,
+        _: PointOfNoReturn,
     ) -> BoxFuture<'_, Result<Claim, StoreError>> {
         Box::pin(async move {
             self.append(&record.id, events).await?;
@@ -170,7 +171,7 @@ impl SessionStore for MemoryStore {
         Box::pin(async move { (!full).then_some(kept) })
     }
 
-    fn delete(&self, _: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn delete(&self, _: &SessionId, _: PointOfNoReturn) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async { Ok(()) })
     }
 }

@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use acp_runtime_agent::policy::Mode;
 use acp_runtime_agent::session::{OpenError, SessionFactory};
+use acp_runtime_agent::store::PointOfNoReturn;
 use acp_runtime_agent::transcript::{SessionId, StopReason};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema;
@@ -92,17 +93,16 @@ impl HandleDispatchFrom<Client> for Desk {
 type Work<T> = BoxFuture<'static, Result<T, RequestError>>;
 
 /// How a request is answered. What works in a task of its own is dropped where it stands when the client cancels the
-/// request, which is then answered as cancelled.
+/// request before its point of no return, and leaves nothing then: it is answered as cancelled. After that point it is
+/// done to its end, and answered as if nobody had cancelled it.
 enum Answer {
     /// At once.
     Now(Value),
     /// From a task of its own.
-    Later(Work<Value>),
-    /// From a task of its own that is not dropped: it knows of the cancellation.
-    Turn(Work<Value>),
+    Later(Work<Value>, PointOfNoReturn),
     /// From a task of its own; the session begins to show itself after the answer, and what waits at the door is done
     /// after that.
-    Opening(Work<(Value, Arc<LiveSession>)>, Option<Arc<Door>>),
+    Opening(Work<(Value, Arc<LiveSession>)>, PointOfNoReturn, Option<Arc<Door>>),
 }
 
 impl State {
@@ -135,15 +135,12 @@ impl State {
         match self.clone().answer(method, params, &pending, connection) {
             Ok(Answer::Now(value)) => pending.respond(Ok(value)),
             Err(error) => pending.respond(Err(error)),
-            Ok(Answer::Later(work)) => {
-                tokio::spawn(async move { pending.respond(or_cancelled(work, &cancellation).await) });
+            Ok(Answer::Later(work, point)) => {
+                tokio::spawn(async move { pending.respond(or_cancelled(work, &point, &cancellation).await) });
             }
-            Ok(Answer::Turn(turn)) => {
-                tokio::spawn(async move { pending.respond(turn.await) });
-            }
-            Ok(Answer::Opening(work, door)) => {
+            Ok(Answer::Opening(work, point, door)) => {
                 tokio::spawn(async move {
-                    match or_cancelled(work, &cancellation).await {
+                    match or_cancelled(work, &point, &cancellation).await {
                         Ok((value, session)) => {
                             self.sessions.insert(session.clone());
                             pending.respond(Ok(value));
@@ -243,10 +240,11 @@ impl State {
     fn log_out(&self, params: Value) -> Result<Answer, RequestError> {
         let schema::LogoutRequest { .. } = read(params)?;
         let login = self.login.clone();
-        Ok(Answer::Later(Box::pin(async move {
+        let work = Box::pin(async move {
             login.log_out().await?;
             Ok(json(schema::LogoutResponse::new()))
-        })))
+        });
+        Ok(Answer::Later(work, PointOfNoReturn::passed()))
     }
 
     fn set_mode(&self, params: Value) -> Result<Answer, RequestError> {
@@ -284,7 +282,7 @@ impl State {
         let prompt = session.handle.prompt_within(parts, pending.trace().clone());
         pending.is_taken_back_by(prompt.withdrawal());
         let cancellation = pending.cancellation();
-        Ok(Answer::Turn(Box::pin(async move {
+        let work = Box::pin(async move {
             let stop = prompt.await;
             session.touch();
             match stop {
@@ -292,10 +290,13 @@ impl State {
                 Ok(stop) => Ok(json(schema::PromptResponse::new(wire::stop_reason(stop)))),
                 Err(error) => Err(RequestError::Prompt { session: session.handle.id().clone(), error }),
             }
-        })))
+        });
+        // Its turn knows of the cancellation.
+        Ok(Answer::Later(work, PointOfNoReturn::passed()))
     }
 
-    /// Panel requests of one session are answered one after another, in their order.
+    /// Panel requests of one session are answered one after another, in their order. One that is cancelled while its
+    /// plugin works ends there, as a call of a tool does: what the plugin has done by then stays.
     fn panel(&self, method: &str, params: Value) -> Result<Answer, RequestError> {
         let (id, request) = PanelRequest::read(method, params)?;
         self.draws_panels.store(true, Ordering::Release);
@@ -314,11 +315,17 @@ impl State {
             // Whoever asked may have cancelled at the last moment.
             let _ = reply.send(answer);
         }));
-        Ok(Answer::Later(Box::pin(async move {
+        let work = Box::pin(async move {
             let answer = answer.await.unwrap_or_else(|_| Err(RequestError::UnknownSession(id)));
             session.touch();
             answer
-        })))
+        });
+        Ok(Answer::Later(work, PointOfNoReturn::default()))
+    }
+
+    /// The process is about to end, and no other one is waited for.
+    pub(super) fn hurry(&self) {
+        self.factory.store().hurry();
     }
 
     fn session(&self, id: &schema::SessionId) -> Result<Arc<LiveSession>, RequestError> {
@@ -327,13 +334,18 @@ impl State {
     }
 }
 
-/// The result of `work`, or that the client has cancelled it meanwhile.
-async fn or_cancelled<T>(work: Work<T>, cancellation: &RequestCancellation) -> Result<T, RequestError> {
+/// The result of `work`, or that the client has cancelled it before it passed `point`.
+async fn or_cancelled<T>(
+    mut work: Work<T>,
+    point: &PointOfNoReturn,
+    cancellation: &RequestCancellation,
+) -> Result<T, RequestError> {
     tokio::select! {
         biased;
-        answer = work => answer,
-        () = cancellation.cancelled() => Err(RequestError::Cancelled),
+        answer = &mut work => return answer,
+        () = cancellation.cancelled() => {}
     }
+    if point.turn_back() { Err(RequestError::Cancelled) } else { work.await }
 }
 
 /// The session that parameters are about, if they name one, in the spelling of ACP or of Aar's panels.

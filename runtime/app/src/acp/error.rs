@@ -222,8 +222,15 @@ fn store(error: &StoreError) -> Error {
         });
         return Error::new(ErrorCode::INVALID_REQUEST, message).data(data);
     }
-    let retryable = matches!(error, StoreError::Unwritable { retryable: true, .. });
-    let data = json!({ "details": message, "reason": "store", "retryable": retryable });
+    if matches!(error, StoreError::TakenBack) {
+        return Error::request_cancelled();
+    }
+    let retryable = matches!(error, StoreError::Unwritable { retryable: true, .. } | StoreError::Busy { .. });
+    let details = match error {
+        StoreError::Busy { .. } => format!("{message}; end that process, or wait for it, and try again"),
+        _ => message.clone(),
+    };
+    let data = json!({ "details": details, "reason": "store", "retryable": retryable });
     Error::new(ErrorCode::INTERNAL_ERROR, message).data(data)
 }
 
@@ -311,6 +318,8 @@ mod tests {
             OpenError::Setup { message: "no model `x`".to_owned(), hint: "see `acp-runtime models`".to_owned() }.into(),
             OpenError::Store(unwritable("No space left", true)).into(),
             OpenError::Store(StoreError::InUse { session: session(), process: 4711 }).into(),
+            StoreError::Busy { path: "/db".to_owned() }.into(),
+            StoreError::TakenBack.into(),
             StoreError::BadCursor("secret".to_owned()).into(),
             model(ModelErrorKind::Auth, Some(401)),
             model(ModelErrorKind::RateLimit, Some(429)),
@@ -340,6 +349,8 @@ mod tests {
             {"code":-32603,"message":"no model `x`","data":{"details":"no model `x`","reason":"configuration","hint":"see `acp-runtime models`","retryable":false}}
             {"code":-32603,"message":"the session store at `/db` cannot be written: No space left","data":{"details":"the session store at `/db` cannot be written: No space left","reason":"store","retryable":true}}
             {"code":-32600,"message":"session `s-1` is open in another process (4711)","data":{"sessionId":"s-1","details":"session `s-1` is open in another process (4711); close it there, or end that process, and try again","reason":"in_use","process":4711,"retryable":true}}
+            {"code":-32603,"message":"the session store at `/db` is held by another process, which does not let go of it","data":{"details":"the session store at `/db` is held by another process, which does not let go of it; end that process, or wait for it, and try again","reason":"store","retryable":true}}
+            {"code":-32800,"message":"Request cancelled"}
             {"code":-32602,"message":"Invalid params: `cursor`: not a cursor of this list","data":{"cursor":"not a cursor of this list"}}
             {"code":-32000,"message":"the key was not accepted; check `api_key`","data":{"details":"the key was not accepted; check `api_key`","reason":"auth","provider":"anthropic","status":401,"retryAfterSeconds":3,"retryable":false}}
             {"code":-32603,"message":"the key was not accepted; check `api_key`","data":{"details":"the key was not accepted; check `api_key`","reason":"rate_limit","provider":"anthropic","status":429,"retryAfterSeconds":3,"retryable":true}}

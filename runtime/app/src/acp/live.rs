@@ -29,7 +29,7 @@ use super::offers::{Offer, Offers};
 use super::{Options, panels, wire};
 use crate::transport::Flow;
 
-pub(super) use open::{Door, LiveSessions, Unloaded, Work};
+pub(super) use open::{Door, Held, LiveSessions, Unloaded, Work};
 
 /// Whether the client may see a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

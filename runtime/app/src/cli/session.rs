@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use acp_runtime_agent::store::{KeptSession, ListQuery, SessionRecord, SessionStore};
+use acp_runtime_agent::store::{KeptSession, ListQuery, PointOfNoReturn, SessionRecord, SessionStore};
 use acp_runtime_agent::transcript::SessionId;
 use jiff::{Timestamp, Unit};
 use serde_json::{Value, json};
@@ -111,7 +111,7 @@ async fn delete(store: &dyn SessionStore, ids: &[String], yes: bool, json: bool)
     }
     let mut out = io::stdout();
     for record in &records {
-        store.delete(&record.id).await?;
+        store.delete(&record.id, PointOfNoReturn::passed()).await?;
         if json {
             writeln!(out, "{}", as_json(record))?;
         } else {

@@ -197,9 +197,13 @@ async fn store(store: &SqliteStore, path: PathBuf) -> Check {
 pub fn store_hint(error: &StoreError) -> &'static str {
     match error {
         StoreError::Unwritable { .. } => "make room and check permissions, or set `ACP_RUNTIME_HOME` to another folder",
+        StoreError::Busy { .. } => {
+            "end the process that holds the file (`fuser -v` names it), or wait for it, and try again"
+        }
         StoreError::Newer { .. } => "use the newer acp-runtime, or set `ACP_RUNTIME_HOME` to another folder",
         StoreError::Damaged { .. } => "move the file away to start with a new one; keep it for a repair",
         StoreError::InUse { .. } => "close it there, or end that process, and try again",
+        StoreError::TakenBack => "try again",
         StoreError::BadCursor(_) => "list from the start",
     }
 }

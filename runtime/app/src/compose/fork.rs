@@ -11,7 +11,7 @@ use acp_runtime_agent::event::{CommandInfo, SessionEvent};
 use acp_runtime_agent::options::{Bounds, Options};
 use acp_runtime_agent::plain;
 use acp_runtime_agent::session::{ForkPoint, ForkSide, OpenError, Outbox, branch};
-use acp_runtime_agent::store::{SessionStore as _, StoreError};
+use acp_runtime_agent::store::{PointOfNoReturn, SessionStore as _, StoreError};
 use acp_runtime_agent::tool::ToolError;
 use acp_runtime_agent::transcript::{MessageId, Part, SessionId};
 use futures::FutureExt as _;
@@ -77,7 +77,11 @@ impl ForkCommand {
         events.extend(SessionEvent::bounds_changed(&held, self.options.bounds()));
         let record = new_record(source.setup);
         let id = record.id.clone();
-        let claim = self.store.fork(&self.session, record, events.into()).await.map_err(|error| unkept(&error))?;
+        // A turn that is cancelled drops this.
+        let no_return = PointOfNoReturn::default();
+        let _cancelled = no_return.turns_back_when_dropped();
+        let kept = self.store.fork(&self.session, record, events.into(), no_return).await;
+        let claim = kept.map_err(|error| unkept(&error))?;
         claim.give_back().await;
         Ok(format!(
             "Session `{id}` has all that was said here{until}, and goes on from there; this one stays as it is. An editor \

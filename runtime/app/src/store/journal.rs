@@ -201,6 +201,16 @@ fn forget(db: &Connection, session: &str) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Forgets what plugins have stored for a session that is forgotten, since then.
+pub(super) fn forget_values(db: &Connection, session: &SessionId) -> Result<(), Fault> {
+    db.prepare_cached(
+        "DELETE FROM kv WHERE scope = 'session' AND owner = ?1
+         AND NOT EXISTS (SELECT 1 FROM session WHERE id = ?1)",
+    )?
+    .execute([session.as_str()])?;
+    Ok(())
+}
+
 /// Forgets the sessions that are not to be kept and that nobody works on; says how many.
 pub(super) fn forget_old(
     db: &Connection,

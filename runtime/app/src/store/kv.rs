@@ -1,7 +1,8 @@
 //! Small values that plugins keep: by plugin, scope, owner and key.
 //!
 //! Each value has a version that grows with every write, so that two writers can notice each other. Every plugin sees
-//! its own values alone, and a quota over all its scopes is kept inside the write. Values of a session go with it.
+//! its own values alone, and a quota over all its scopes is kept inside the write. Values of a session go with it. A
+//! write whose call was cancelled before its turn is not done.
 
 use acp_runtime_agent::capability::{KvScope, PluginId};
 use acp_runtime_agent::store::StoreError;
@@ -59,7 +60,7 @@ impl SqliteStore {
         expected: Option<u64>,
         quota: u64,
     ) -> Result<KvWrite, StoreError> {
-        self.0.writer.submit(move |db| write(db, &space, &key, &value, expected, quota)).await
+        self.0.writer.submit_while_wanted(move |db| write(db, &space, &key, &value, expected, quota)).await
     }
 
     /// Removes a value; says whether there was one.
@@ -70,7 +71,7 @@ impl SqliteStore {
                 .execute(params![space.plugin.as_str(), space.scope(), space.owner, key])?;
             Ok(gone > 0)
         };
-        self.0.writer.submit(remove).await
+        self.0.writer.submit_while_wanted(remove).await
     }
 
     /// The keys that begin with `prefix`, sorted by their bytes.

@@ -14,6 +14,8 @@ use acp_runtime_agent::store::KeptOutput;
 use acp_runtime_agent::transcript::{SessionId, ToolCallId};
 use url::Url;
 
+use acp_runtime_host::regular_file;
+
 use super::owner::make_private;
 
 /// How much is kept.
@@ -54,7 +56,10 @@ impl Outputs {
         make_room(&folder, self.bounds.session.saturating_sub((kept.len() + note.len()) as u64))?;
         let name = format!("{}.txt", safe(call.as_str())?);
         let path = folder.join(&name);
-        let mut file = private_file(&path)?;
+        let mut file = regular_file::open_with(
+            &path,
+            regular_file::private(fs::OpenOptions::new().write(true).create(true).truncate(true)),
+        )?;
         file.write_all(kept.as_bytes())?;
         file.write_all(note.as_bytes())?;
         let unnamed = || io::Error::other("the folder has no absolute path");
@@ -71,6 +76,7 @@ impl Outputs {
         let new = self.folder_of(to)?;
         make_private(&new)?;
         let shared = std::path::absolute(new.join(name))?;
+        regular_file::require(&path)?;
         // Outputs are never written again, so a second name is as good as a copy.
         match fs::hard_link(&path, &shared).or_else(|_| fs::copy(&path, &shared).map(|_| ())) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -106,6 +112,34 @@ impl Outputs {
 
     fn folder_of(&self, session: &SessionId) -> io::Result<PathBuf> {
         Ok(self.folder.join(safe(session.as_str())?))
+    }
+}
+
+/// Outputs of a session that is just being kept. Dropped before it is, they are forgotten.
+pub(super) struct Provisional {
+    outputs: Outputs,
+    session: SessionId,
+    is_kept: bool,
+}
+
+impl Provisional {
+    pub(super) fn new(outputs: Outputs, session: SessionId) -> Self {
+        Self { outputs, session, is_kept: false }
+    }
+
+    /// The session is kept.
+    pub(super) fn keep(mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for Provisional {
+    fn drop(&mut self) {
+        if !self.is_kept
+            && let Err(error) = self.outputs.forget(self.session.as_str())
+        {
+            tracing::debug!("outputs of a session that is not kept stay for an hour: {error}");
+        }
     }
 }
 
@@ -150,19 +184,26 @@ fn make_room(folder: &Path, most: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn private_file(path: &Path) -> io::Result<fs::File> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
 #[cfg(test)]
 mod tests {
     use tempfile::TempDir;
 
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_in_the_place_of_an_output_is_not_waited_for() {
+        let (_place, outputs) = outputs(Bounds::default());
+        let (session, other, call) = (SessionId::new("s"), SessionId::new("t"), ToolCallId::new("call-1"));
+        let kept = outputs.keep(&session, &call, "x").unwrap();
+        let path = kept.uri.parse::<Url>().unwrap().to_file_path().unwrap();
+        fs::remove_file(&path).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let refused = [outputs.keep(&session, &call, "x").err(), outputs.share(&session, &other, &kept.uri).err()];
+        for refused in refused {
+            assert_eq!(refused.unwrap().to_string(), "it is a named pipe, not a file");
+        }
+    }
 
     fn outputs(bounds: Bounds) -> (TempDir, Outputs) {
         let place = tempfile::tempdir().unwrap();

@@ -11,6 +11,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use acp_runtime_host::regular_file;
+
 /// This process as an owner of sessions. Dropped, it owns none any longer.
 pub(super) struct Owner {
     folder: PathBuf,
@@ -75,9 +77,10 @@ impl Owner {
         // Names come from the database, which may be damaged: they stay in the folder.
         let Some(name) = Path::new(name).file_name() else { return Ok(false) };
         let path = self.folder.join(name);
-        let file = match OpenOptions::new().write(true).open(&path) {
+        let file = match regular_file::open_with(&path, OpenOptions::new().write(true)) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            // What is no file was not made by a process that works on sessions.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::Other) => return Ok(false),
             Err(error) => return Err(error),
         };
         match file.try_lock() {

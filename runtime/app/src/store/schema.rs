@@ -11,17 +11,16 @@ use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_agent::transcript::SessionId;
+use acp_runtime_host::regular_file;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, TransactionBehavior};
+
+use super::patience::Waiting;
 
 /// `ACPR`: says whose database it is (`PRAGMA application_id`).
 const APPLICATION: i64 = 0x4143_5052;
-
-/// How long to wait for another process that is writing.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The steps from one version of the tables to the next; their number is the version (`PRAGMA user_version`). A step
 /// that was released is never changed.
@@ -115,6 +114,8 @@ pub(super) enum Fault {
     Newer { found: i64, known: i64 },
     /// Another process works on the session.
     InUse { session: SessionId, process: u32 },
+    /// It was taken back before it was begun.
+    TakenBack,
 }
 
 impl From<rusqlite::Error> for Fault {
@@ -152,7 +153,7 @@ impl Fault {
                         | ErrorCode::SystemIoFailure
                 )
             ),
-            Self::Damaged(_) | Self::Newer { .. } | Self::InUse { .. } => false,
+            Self::Damaged(_) | Self::Newer { .. } | Self::InUse { .. } | Self::TakenBack => false,
         }
     }
 
@@ -169,11 +170,10 @@ impl Fault {
             Self::Damaged(reason) => damaged(&reason),
             Self::Newer { found, known } => StoreError::Newer { path, found, known },
             Self::InUse { session, process } => StoreError::InUse { session, process },
+            Self::TakenBack => StoreError::TakenBack,
             Self::Sqlite(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::DiskFull) => unwritable(format!("{error}; free some space and try again"), true),
-                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-                    unwritable(format!("{error}; another process is writing to it, try again"), true)
-                }
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path },
                 Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                     unwritable(format!("{error}; check the permissions of the file and its folder"), false)
                 }
@@ -193,11 +193,12 @@ impl Fault {
 }
 
 /// Opens the database, makes it where there is none (mode 0600 in a folder of mode 0700), and brings it up to date.
-pub(super) fn open(path: &Path) -> Result<Connection, Fault> {
+pub(super) fn open(path: &Path, waiting: &Waiting) -> Result<Connection, Fault> {
+    require_files(path)?;
     make_private_file(path)?;
     let mut db =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    db.busy_timeout(PATIENCE)?;
+    wait(&mut db, waiting)?;
     if db.is_readonly(MAIN_DB)? {
         return Err(Fault::unwritable("it may only be read; check the permissions of the file and its folder"));
     }
@@ -226,10 +227,10 @@ pub(super) enum Readable {
 }
 
 /// [`open`], and where the system does not let the file be written, whatever can be read of it.
-pub(super) fn open_to_read(path: &Path) -> Result<Readable, Fault> {
-    match open(path) {
+pub(super) fn open_to_read(path: &Path, waiting: &Waiting) -> Result<Readable, Fault> {
+    match open(path, waiting) {
         Ok(db) => Ok(Readable::Whole(db)),
-        Err(fault) if fault.is_of_the_system() => match open_frozen(path) {
+        Err(fault) if fault.is_of_the_system() => match open_frozen(path, waiting) {
             Ok(db) => Ok(Readable::Frozen(db, fault)),
             // What cannot even be read has the first fault, unless it is not the system's.
             Err(second) if second.is_of_the_system() => Err(fault),
@@ -240,7 +241,7 @@ pub(super) fn open_to_read(path: &Path) -> Result<Readable, Fault> {
 }
 
 /// Opens the database and leaves all files as they are; where there is none, an empty one in memory.
-fn open_frozen(path: &Path) -> Result<Connection, Fault> {
+fn open_frozen(path: &Path, waiting: &Waiting) -> Result<Connection, Fault> {
     use io::ErrorKind::{NotADirectory, NotFound};
     match std::fs::metadata(path) {
         Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {
@@ -251,7 +252,8 @@ fn open_frozen(path: &Path) -> Result<Connection, Fault> {
         there => there?,
     };
     // Beside a process that writes, or after one that was killed, the files beside it are there and can be read.
-    let db = readable(Connection::open_with_flags(path, READ_ONLY)?).or_else(|_| readable(open_alone(path)?))?;
+    let db = readable(Connection::open_with_flags(path, READ_ONLY)?, waiting)
+        .or_else(|_| readable(open_alone(path)?, waiting))?;
     match refuse_newer(&db)? {
         version if version == STEPS.len() => Ok(db),
         _ => Err(Fault::unwritable("an older version made it, and bringing it up to date means writing to it")),
@@ -290,10 +292,34 @@ fn address(path: &Path) -> String {
 const UNLOCKED: &CStr = if cfg!(unix) { c"unix-none" } else { c"win32-none" };
 
 /// The database, if it is ours and can be read.
-fn readable(db: Connection) -> Result<Connection, Fault> {
-    db.busy_timeout(PATIENCE)?;
+fn readable(mut db: Connection, waiting: &Waiting) -> Result<Connection, Fault> {
+    wait(&mut db, waiting)?;
     refuse_foreign(&db)?;
     Ok(db)
+}
+
+/// Other processes that hold the file are waited for like that.
+fn wait(db: &mut Connection, waiting: &Waiting) -> Result<(), Fault> {
+    let waiting = waiting.clone();
+    Ok(db.busy_handler(Some(move |tried| waiting.once_more(tried)))?)
+}
+
+/// `SQLite` opens whatever stands at the paths of its files, and would wait at a pipe without end. Asked by name alone: to
+/// open one of these files beside `SQLite` and close it is to let go of its locks.
+fn require_files(path: &Path) -> Result<(), Fault> {
+    for ending in ["", "-wal", "-shm", "-journal"] {
+        let mut file = path.as_os_str().to_owned();
+        file.push(ending);
+        // What cannot be looked at cannot be opened either, and that says why.
+        if let Err(error) = regular_file::require(Path::new(&file))
+            && error.kind() == io::ErrorKind::Other
+        {
+            let beside = Path::new(&file).file_name().filter(|_| !ending.is_empty());
+            let beside = beside.map_or(String::new(), |name| format!("`{}` beside it: ", name.display()));
+            return Err(Fault::Damaged(format!("{beside}{error}")));
+        }
+    }
+    Ok(())
 }
 
 fn refuse_foreign(db: &Connection) -> Result<(), Fault> {

@@ -93,7 +93,7 @@ async fn twenty_thousand_events_come_back_in_order_from_a_new_process() {
 async fn a_new_store_touches_nothing() {
     let place = place();
     let store = SqliteStore::new(&place.file);
-    store.leave().await;
+    store.leave(Duration::from_secs(1)).await;
     drop(store);
     assert_eq!(std::fs::read_dir(place.folder.path()).unwrap().count(), 0);
 }
@@ -302,7 +302,7 @@ async fn a_session_is_one_process_s_until_that_gives_it_back() {
     drop(created);
     assert!(in_use(other.claim(&id("s")).await), "a second claim holds as well");
     assert_eq!(
-        other.delete(&id("s")).await,
+        other.delete(&id("s"), PointOfNoReturn::default()).await,
         Err(StoreError::InUse { session: id("s"), process }),
         "nor is it deleted under its owner's hands"
     );
@@ -415,7 +415,7 @@ async fn a_quota_is_kept_and_room_can_be_made() {
     assert_eq!(set("k", 100, 50).await, Ok(KvWrite::Written(2)), "less is allowed under a lower quota");
     assert_eq!(store.kv_get(space.clone(), "k".into()).await.unwrap().unwrap().0.len(), 100);
     create(&store, record("s", "/project")).await;
-    store.delete(&id("s")).await.unwrap();
+    store.delete(&id("s"), PointOfNoReturn::default()).await.unwrap();
     assert_eq!(store.kv_get(space.clone(), "k".into()).await, Ok(None), "a session's values go with it");
     assert_eq!(store.kv_usage(space.plugin.clone()).await, Ok(0));
 }

@@ -6,6 +6,7 @@
 //! The thread and the connection come with the first piece of work. Knows nothing about what the work is.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -14,6 +15,7 @@ use acp_runtime_agent::store::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::oneshot;
 
+use super::patience::{Patience, Waiting};
 use super::schema::{self, Fault, Readable};
 
 /// What a worker is for.
@@ -55,7 +57,9 @@ pub(super) struct Worker {
     role: Role,
     /// Held while a connection is opened, so that two threads do not set up a new file at once.
     opening: Arc<Mutex<()>>,
+    patience: Arc<Patience>,
     running: Mutex<Option<Running>>,
+    abandoned: AtomicBool,
 }
 
 struct Running {
@@ -65,8 +69,8 @@ struct Running {
 
 impl Worker {
     /// Costs nothing yet.
-    pub(super) fn new(path: PathBuf, role: Role, opening: Arc<Mutex<()>>) -> Self {
-        Self { path, role, opening, running: Mutex::new(None) }
+    pub(super) fn new(path: PathBuf, role: Role, opening: Arc<Mutex<()>>, patience: Arc<Patience>) -> Self {
+        Self { path, role, opening, patience, running: Mutex::new(None), abandoned: AtomicBool::new(false) }
     }
 
     /// Whether the database is there, made by whomever.
@@ -79,14 +83,44 @@ impl Worker {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
+    /// Waits until all that was submitted is done. Costs nothing where there was no work yet.
+    pub(super) async fn idle(&self) -> Result<(), StoreError> {
+        if self.has_begun() { self.submit(|_| Ok(())).await } else { Ok(()) }
+    }
+
+    /// The thread does not come back from the system: it is not waited for any more, and ends with the process.
+    pub(super) fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Release);
+    }
+
     /// Puts work into the queue at once; the future is the answer. Dropped, the work is done all the same.
     pub(super) fn submit<T, W>(&self, work: W) -> impl Future<Output = Result<T, StoreError>> + Send + use<T, W>
     where
         T: Send + 'static,
         W: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
+        self.put(work, false)
+    }
+
+    /// [`Worker::submit`]. Dropped before the work was begun, it is not done.
+    pub(super) fn submit_while_wanted<T, W>(
+        &self,
+        work: W,
+    ) -> impl Future<Output = Result<T, StoreError>> + Send + use<T, W>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        self.put(work, true)
+    }
+
+    fn put<T, W>(&self, work: W, while_wanted: bool) -> impl Future<Output = Result<T, StoreError>> + Send + use<T, W>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
         let (reply, answer) = oneshot::channel();
-        let queued = self.enqueue(Box::new(Task { work: Some(work), value: None, reply }));
+        let queued = self.enqueue(Box::new(Task { work: Some(work), value: None, reply, while_wanted }));
         let path = self.path.clone();
         async move {
             queued?;
@@ -109,36 +143,24 @@ impl Worker {
     fn start(&self) -> std::io::Result<Running> {
         let (queue, jobs) = mpsc::channel();
         let (path, role, opening) = (self.path.clone(), self.role, self.opening.clone());
-        let thread = std::thread::Builder::new()
-            .name(role.name().to_owned())
-            .spawn(move || serve(&path, role, &opening, &jobs))?;
+        let waiting = Waiting::new(self.patience.clone());
+        let thread = std::thread::Builder::new().name(role.name().to_owned()).spawn(move || {
+            let desk = Desk { path: &path, role, opening: &opening, waiting, connection: None, frozen: false };
+            desk.serve(&jobs);
+        })?;
         Ok(Running { queue, thread })
     }
 }
 
-/// Whatever was submitted is done before the store is gone.
+/// Whatever was submitted is done before the store is gone, unless the system does not let it be done.
 impl Drop for Worker {
     fn drop(&mut self) {
         let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Running { queue, thread }) = running {
             drop(queue);
-            let _ = thread.join();
-        }
-    }
-}
-
-fn serve(path: &Path, role: Role, opening: &Mutex<()>, jobs: &mpsc::Receiver<Box<dyn Job>>) {
-    let mut desk = Desk { path, role, opening, connection: None, frozen: false };
-    while let Ok(first) = jobs.recv() {
-        let mut batch = vec![first];
-        batch.extend(jobs.try_iter().take(role.most_at_once() - 1));
-        let done = desk.connected().and_then(|db| commit(db, path, role, &mut batch));
-        if done.is_err() || desk.frozen {
-            // The next piece of work opens the file anew: by then it may have been repaired.
-            desk.connection = None;
-        }
-        for job in batch {
-            job.answer(done.clone());
+            if !self.abandoned.load(Ordering::Acquire) {
+                let _ = thread.join();
+            }
         }
     }
 }
@@ -148,12 +170,30 @@ struct Desk<'a> {
     path: &'a Path,
     role: Role,
     opening: &'a Mutex<()>,
+    waiting: Waiting,
     connection: Option<Connection>,
     /// Whether it could only be read when it was opened last.
     frozen: bool,
 }
 
 impl Desk<'_> {
+    fn serve(mut self, jobs: &mpsc::Receiver<Box<dyn Job>>) {
+        while let Ok(first) = jobs.recv() {
+            let mut batch = vec![first];
+            batch.extend(jobs.try_iter().take(self.role.most_at_once() - 1));
+            self.waiting.begin();
+            let (path, role) = (self.path, self.role);
+            let done = self.connected().and_then(|db| commit(db, path, role, &mut batch));
+            if done.is_err() || self.frozen {
+                // The next piece of work opens the file anew: by then it may have been repaired.
+                self.connection = None;
+            }
+            for job in batch {
+                job.answer(done.clone());
+            }
+        }
+    }
+
     fn connected(&mut self) -> Result<&mut Connection, StoreError> {
         let db = if let Some(open) = self.connection.take() {
             open
@@ -166,8 +206,8 @@ impl Desk<'_> {
 
     fn open(&mut self) -> Result<Connection, Fault> {
         match self.role {
-            Role::Writer => schema::open(self.path),
-            Role::Reader => match schema::open_to_read(self.path)? {
+            Role::Writer => schema::open(self.path, &self.waiting),
+            Role::Reader => match schema::open_to_read(self.path, &self.waiting)? {
                 Readable::Whole(db) => {
                     self.frozen = false;
                     Ok(db)
@@ -210,6 +250,8 @@ struct Task<W, T> {
     work: Option<W>,
     value: Option<Result<T, StoreError>>,
     reply: oneshot::Sender<Result<T, StoreError>>,
+    /// Whether it is not begun where nobody waits for the answer any more.
+    while_wanted: bool,
 }
 
 impl<W, T> Job for Task<W, T>
@@ -219,6 +261,9 @@ where
 {
     fn run(&mut self, db: &Connection, path: &Path) -> Result<(), StoreError> {
         let Some(work) = self.work.take() else { return Ok(()) };
+        if self.while_wanted && self.reply.is_closed() {
+            return Ok(());
+        }
         let value = work(db).map_err(|fault| fault.at(path));
         let outcome = value.as_ref().map(|_| ()).map_err(Clone::clone);
         self.value = Some(value);
@@ -229,11 +274,13 @@ where
         let answer = match (done, self.value) {
             (Err(error), _) => Err(error),
             (Ok(()), Some(value)) => value,
-            // Not run, so dropping the reply is the answer.
+            // Not done, so dropping the reply is the answer.
             (Ok(()), None) => return,
         };
-        if let Err(Err(error)) = self.reply.send(answer) {
-            tracing::warn!("{error}");
+        match self.reply.send(answer) {
+            // Whoever took it back does not wait for that.
+            Ok(()) | Err(Ok(_) | Err(StoreError::TakenBack)) => {}
+            Err(Err(error)) => tracing::warn!("{error}"),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use acp_runtime_agent::server::ServerEntry;
 use acp_runtime_agent::session::{Fork, SessionHandle, SessionRequest};
-use acp_runtime_agent::store::{ListQuery, SessionSetup};
+use acp_runtime_agent::store::{ListQuery, PointOfNoReturn, SessionSetup, StoreError};
 use acp_runtime_agent::transcript::SessionId;
 use agent_client_protocol::v1::schema;
 use agent_client_protocol::{Client, ConnectionTo};
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{Answer, State, json, read};
 use crate::acp::error::RequestError;
-use crate::acp::live::{Door, EditorFace, LiveSession};
+use crate::acp::live::{Door, EditorFace, Held, LiveSession, Unloaded};
 use crate::acp::offers::Offers;
 use crate::acp::wire;
 
@@ -51,7 +51,8 @@ impl State {
             let handle = self.factory.create(request.clone()).await?;
             Ok((new_answer(&handle, offers), Arc::new(LiveSession::new(handle, face, request))))
         });
-        Ok(Answer::Opening(work, None))
+        // It waits for nothing.
+        Ok(Answer::Opening(work, PointOfNoReturn::passed(), None))
     }
 
     /// The client is told all that was, and then answered.
@@ -89,7 +90,8 @@ impl State {
     }
 
     /// Opens a kept session, in the place of what the client has open under its id: a turn that runs there ends first,
-    /// since two of one session would write one history. The answer says what can be chosen in it.
+    /// since two of one session would write one history. Where that fails or is taken back the client has open what it
+    /// had. The answer says what can be chosen in it.
     fn open_kept(
         self: Arc<Self>,
         kept: Kept,
@@ -98,20 +100,34 @@ impl State {
         answer: fn(Choices) -> Value,
     ) -> Answer {
         let Kept { id, setup, servers, is_told } = kept;
-        let face = self.face(offers, connection);
+        let face = self.face(offers, connection.clone());
         let (door, before) = self.sessions.reopen(&id);
-        let held = door.clone();
+        let (held, point) = (door.clone(), PointOfNoReturn::default());
+        let no_return = point.clone();
         let work = Box::pin(async move {
-            self.end_for_another(before, held, &setup).await?;
+            let before = match before {
+                Some(before) => Some(self.end_for_another(before, &setup, &no_return).await?),
+                None => None,
+            };
             let request = SessionRequest { setup, servers, face: face.clone() };
-            let (handle, events) = self.factory.load(id, request.clone(), None).await?;
+            let (handle, events) = match self.factory.load(id, request.clone(), None, no_return).await {
+                Ok(loaded) => loaded,
+                Err(error) => {
+                    if let Some(before) = before {
+                        self.put_away(held, before, connection).await;
+                    }
+                    return Err(error.into());
+                }
+            };
+            // The session has a claim of its own.
+            drop(before);
             let session = Arc::new(LiveSession::new(handle, face, request));
             if is_told {
                 session.replay(events).await;
             }
             Ok((answer(choices(&session.handle, offers)), session))
         });
-        Answer::Opening(work, Some(door))
+        Answer::Opening(work, point, Some(door))
     }
 
     /// The other fields of a fork are those of a resume, and its answer is that of a new session.
@@ -129,68 +145,80 @@ impl State {
         let choices = self.sessions.get(&source).map(|live| live.handle.choices());
         let fork = Fork { source, point, choices };
         let face = self.face(offers, connection);
+        let no_return = PointOfNoReturn::default();
+        let point = no_return.clone();
         let work = Box::pin(async move {
             self.login.check()?;
             let request = SessionRequest { setup, servers, face: face.clone() };
-            let handle = self.factory.fork(fork, request.clone()).await?;
+            let handle = self.factory.fork(fork, request.clone(), no_return).await?;
             Ok((new_answer(&handle, offers), Arc::new(LiveSession::new(handle, face, request))))
         });
-        Ok(Answer::Opening(work, None))
+        Ok(Answer::Opening(work, point, None))
     }
 
     pub(super) fn list_sessions(self: Arc<Self>, params: Value) -> Result<Answer, RequestError> {
         let params: schema::ListSessionsRequest = read(params)?;
         let cwd = params.cwd.map(|cwd| wire::folder("cwd", &cwd)).transpose()?;
         let query = ListQuery { cwd, cursor: params.cursor, limit: PAGE };
-        Ok(Answer::Later(Box::pin(async move {
+        let work = Box::pin(async move {
             let page = self.factory.store().list(query).await?;
             let sessions = page.sessions.into_iter().map(wire::session_info).collect();
             Ok(json(schema::ListSessionsResponse::new(sessions).next_cursor(page.next)))
-        })))
+        });
+        Ok(Answer::Later(work, PointOfNoReturn::default()))
     }
 
     pub(super) fn close_session(&self, params: Value) -> Result<Answer, RequestError> {
         let params: schema::CloseSessionRequest = read(params)?;
         let id = SessionId::new(&params.session_id.0);
         let (door, live) = self.sessions.reopen(&id);
-        let ending = end(live.ok_or(RequestError::UnknownSession(id))?, door);
-        Ok(Answer::Later(Box::pin(async move {
+        let ending = end(live.ok_or(RequestError::UnknownSession(id))?.keep(), door);
+        let work = Box::pin(async move {
             ending.await;
             Ok(json(schema::CloseSessionResponse::new()))
-        })))
+        });
+        Ok(Answer::Later(work, PointOfNoReturn::passed()))
     }
 
-    /// A session that nobody knows is as good as deleted.
+    /// A session that nobody knows is as good as deleted. One that is open goes on where it cannot be deleted, so it ends
+    /// only when that is done.
     pub(super) fn delete_session(self: Arc<Self>, params: Value) -> Result<Answer, RequestError> {
         let params: schema::DeleteSessionRequest = read(params)?;
         let id = SessionId::new(&params.session_id.0);
         let (door, live) = self.sessions.reopen(&id);
-        let ending = live.map(|live| end(live, door.clone()));
-        Ok(Answer::Later(Box::pin(async move {
-            if let Some(ending) = ending {
-                ending.await;
+        let no_return = PointOfNoReturn::default();
+        let point = no_return.clone();
+        let work = Box::pin(async move {
+            self.factory.store().delete(&id, no_return).await?;
+            match live {
+                Some(live) => end(live.keep(), door).await,
+                None => drop(door),
             }
-            self.factory.store().delete(&id).await?;
-            drop(door);
             Ok(json(schema::DeleteSessionResponse::new()))
-        })))
+        });
+        Ok(Answer::Later(work, point))
     }
 
-    /// Ends what the client has open under an id that is to be opened again, unless it is clear already that it cannot
-    /// be: then it stays as it is.
+    /// Ends what the client has open under an id that is to be opened again, and says how it was opened, unless it is
+    /// clear already that it cannot be opened again: then it stays as it is.
     async fn end_for_another(
         &self,
-        before: Option<Arc<LiveSession>>,
-        door: Arc<Door>,
+        before: Held,
         setup: &SessionSetup,
-    ) -> Result<(), RequestError> {
-        let Some(before) = before else { return Ok(()) };
-        if let Err(error) = self.factory.check(setup) {
-            self.sessions.insert(before);
-            return Err(error.into());
+        point: &PointOfNoReturn,
+    ) -> Result<Unloaded, RequestError> {
+        self.factory.check(setup)?;
+        let unloaded = match before.to_unload(&*self.factory.store()).await {
+            // It can be read all the same.
+            Err(StoreError::Unwritable { .. }) => before.to_unload_unclaimed(),
+            unloaded => unloaded?,
+        };
+        if !point.pass() {
+            return Err(RequestError::Cancelled);
         }
-        end(before, door).await;
-        Ok(())
+        let door = before.door();
+        end(before.keep(), door).await;
+        Ok(unloaded)
     }
 
     pub(super) fn face(&self, offers: Offers, connection: ConnectionTo<Client>) -> Arc<EditorFace> {

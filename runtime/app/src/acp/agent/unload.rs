@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use acp_runtime_agent::session::SessionRequest;
+use acp_runtime_agent::store::PointOfNoReturn;
 use acp_runtime_agent::transcript::SessionId;
 use agent_client_protocol::{Client, ConnectionTo};
 use futures::future::join_all;
 
 use super::State;
-use crate::acp::live::{Door, LiveSession, Unloaded, Work};
+use crate::acp::live::{Door, Held, LiveSession, Unloaded, Work};
 
 /// So many sessions are unloaded together. One after the other, a thousand that became idle at once would wait for a
 /// thousand writes to the disk; all together, they would keep the store from the sessions that are used.
@@ -49,20 +50,27 @@ impl State {
         }
     }
 
-    async fn unload(self: Arc<Self>, door: Arc<Door>, session: Arc<LiveSession>, connection: ConnectionTo<Client>) {
-        let claim = match self.factory.store().claim(door.session()).await {
-            Ok(claim) => claim,
+    async fn unload(self: Arc<Self>, door: Arc<Door>, session: Held, connection: ConnectionTo<Client>) {
+        let unloaded = match session.to_unload(&*self.factory.store()).await {
+            Ok(unloaded) => unloaded,
             Err(error) => {
                 tracing::warn!(session = %door.session(), "a session is not unloaded: {error}");
                 // It is not tried again at once.
-                session.touch();
-                return self.sessions.insert(session);
+                return session.touch();
             }
         };
-        let unloaded = Unloaded { request: session.request.clone(), choices: session.handle.choices(), claim };
-        session.close().await;
-        drop(session);
+        session.keep().close().await;
         tracing::debug!(session = %door.session(), "unloaded");
+        self.put_away(door, unloaded, connection).await;
+    }
+
+    /// Holds a session on disk alone, until something is asked of it; that may have happened already.
+    pub(super) async fn put_away(
+        self: Arc<Self>,
+        door: Arc<Door>,
+        unloaded: Unloaded,
+        connection: ConnectionTo<Client>,
+    ) {
         if let Some(unloaded) = self.sessions.unloaded(&door, unloaded) {
             self.open_again(door, unloaded, connection).await;
         }
@@ -73,7 +81,8 @@ impl State {
         let offers = self.offers.get().copied().unwrap_or_default();
         let face = self.face(offers, connection);
         let request = SessionRequest { face: face.clone(), ..request };
-        match self.factory.load(door.session().clone(), request.clone(), Some(choices)).await {
+        let point = PointOfNoReturn::passed();
+        match self.factory.load(door.session().clone(), request.clone(), Some(choices), point).await {
             Ok((handle, _)) => {
                 let session = Arc::new(LiveSession::new(handle, face, request));
                 session.go_on();

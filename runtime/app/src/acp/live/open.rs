@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use acp_runtime_agent::options::Choices;
 use acp_runtime_agent::session::{OpenError, SessionRequest};
-use acp_runtime_agent::store::Claim;
+use acp_runtime_agent::store::{Claim, SessionStore, StoreError};
 use acp_runtime_agent::transcript::SessionId;
 
 use super::LiveSession;
@@ -36,6 +36,13 @@ struct Queue {
     /// The number of the door that it waits at: a session may be opened anew by what has waited for it.
     door: u64,
     work: VecDeque<Work>,
+}
+
+/// An open session that is to be ended or opened anew. Dropped, it goes on as it was; what waits for it waits until then.
+pub(in crate::acp) struct Held {
+    door: Arc<Door>,
+    session: Arc<LiveSession>,
+    is_kept: bool,
 }
 
 /// An open session that is only on disk.
@@ -71,17 +78,23 @@ impl LiveSessions {
 
     /// Begins to open a session, or to end it: what is to be done about it waits until the door is dropped. Gives out
     /// the session that was open under the id.
-    pub(in crate::acp) fn reopen(&self, id: &SessionId) -> (Arc<Door>, Option<Arc<LiveSession>>) {
+    pub(in crate::acp) fn reopen(&self, id: &SessionId) -> (Arc<Door>, Option<Held>) {
         let mut known = self.lock();
-        (self.door(&mut known, id), known.open.remove(id))
+        let door = self.door(&mut known, id);
+        let held = known.open.remove(id).map(|session| Held { door: door.clone(), session, is_kept: false });
+        (door, held)
     }
 
     /// Begins to unload sessions that nobody uses and nobody has used for so long, at most so many.
-    pub(in crate::acp) fn take_unused(&self, since: Duration, most: usize) -> Vec<(Arc<Door>, Arc<LiveSession>)> {
+    pub(in crate::acp) fn take_unused(&self, since: Duration, most: usize) -> Vec<(Arc<Door>, Held)> {
         let mut known = self.lock();
         let unused = known.open.extract_if(|_, session| Arc::strong_count(session) == 1 && session.unused() >= since);
         let unused: Vec<_> = unused.take(most).collect();
-        unused.into_iter().map(|(id, session)| (self.door(&mut known, &id), session)).collect()
+        let hold = |(id, session): (SessionId, Arc<LiveSession>)| {
+            let door = self.door(&mut known, &id);
+            (door.clone(), Held { door, session, is_kept: false })
+        };
+        unused.into_iter().map(hold).collect()
     }
 
     /// Ends the unloading of the session of that door. Gives it back if something was asked of it meanwhile.
@@ -124,6 +137,45 @@ impl LiveSessions {
 
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    /// Takes it out for good: whoever has it ends it.
+    pub(in crate::acp) fn keep(mut self) -> Arc<LiveSession> {
+        self.is_kept = true;
+        self.session.clone()
+    }
+
+    pub(in crate::acp) fn door(&self) -> Arc<Door> {
+        self.door.clone()
+    }
+
+    /// As the client has used it just now.
+    pub(in crate::acp) fn touch(&self) {
+        self.session.touch();
+    }
+
+    /// What it is once it was ended. It stays this process's, or that is the error.
+    pub(in crate::acp) async fn to_unload(&self, store: &dyn SessionStore) -> Result<Unloaded, StoreError> {
+        Ok(self.unloaded(store.claim(self.door.session()).await?))
+    }
+
+    /// The same where nothing can be written, and so nobody else can claim it either.
+    pub(in crate::acp) fn to_unload_unclaimed(&self) -> Unloaded {
+        self.unloaded(Claim::new(|| Box::pin(async {})))
+    }
+
+    fn unloaded(&self, claim: Claim) -> Unloaded {
+        Unloaded { request: self.session.request.clone(), choices: self.session.handle.choices(), claim }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.door.sessions.insert(self.session.clone());
+        }
     }
 }
 

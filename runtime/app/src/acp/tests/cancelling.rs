@@ -62,20 +62,29 @@ async fn what_was_said_comes_before_the_answer_of_a_cancelled_prompt() {
 async fn every_request_can_be_cancelled() {
     let mut client = Client::with_session(json!({})).await;
     client.factory.journal.1.0.send_replace(true);
-    let requests = [client.ask("session/list", json!({})), load(&mut client)];
-    // It waits for the load, and knows no session when that comes to nothing.
+    let about = json!({ "sessionId": "s-1", "cwd": "/p" });
+    let requests = [
+        client.ask("session/list", json!({})),
+        client.ask("session/fork", about.clone()),
+        load(&mut client),
+        client.ask("session/resume", about),
+        client.ask("session/delete", json!({ "sessionId": "s-1" })),
+    ];
+    // It waits for them, and the session is open as before when they come to nothing.
     let waiting = client.prompt("hi");
     for id in requests {
         cancel_request(&mut client, id);
         is_cancelled(&mut client, id).await;
     }
-    assert_eq!(client.response(waiting).await["error"]["code"], -32002);
+    assert_eq!(stop_reason(&mut client, waiting).await, "end_turn");
 
     client.factory.journal.1.0.send_replace(false);
     let id = load(&mut client);
     assert!(client.response(id).await["result"].is_object());
     let id = client.prompt("hi");
     assert_eq!(stop_reason(&mut client, id).await, "end_turn");
+    let kept = client.call("session/list", json!({})).await;
+    assert_eq!(kept["result"]["sessions"].as_array().unwrap().len(), 1, "{kept}");
 }
 
 #[tokio::test]

@@ -23,7 +23,8 @@ use acp_runtime_agent::session::{
     branch, command_catalog,
 };
 use acp_runtime_agent::store::{
-    Claim, KeptOutput, KeptSession, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
+    Claim, KeptOutput, KeptSession, ListQuery, PointOfNoReturn, SessionPage, SessionRecord, SessionSetup, SessionStore,
+    StoreError,
 };
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError};
 use acp_runtime_agent::transcript::{SessionId, StopReason, ToolCallId, ToolContent, ToolOutcome};
@@ -126,7 +127,7 @@ pub(super) fn end() -> ModelEvent {
 #[derive(Default)]
 pub(super) struct Journal(Mutex<Vec<(SessionRecord, Vec<SessionEvent>)>>, pub(super) Stuck);
 
-/// Lists and loads wait while it is set.
+/// Claims, lists, loads, forks and deletes wait while it is set.
 pub(super) struct Stuck(pub(super) watch::Sender<bool>);
 
 impl Default for Stuck {
@@ -138,6 +139,11 @@ impl Default for Stuck {
 impl Stuck {
     async fn wait(&self) {
         self.0.subscribe().wait_for(|stuck| !stuck).await.unwrap();
+    }
+
+    async fn pass(&self, point: &PointOfNoReturn) -> Result<(), StoreError> {
+        self.wait().await;
+        if point.pass() { Ok(()) } else { Err(StoreError::TakenBack) }
     }
 }
 
@@ -159,7 +165,10 @@ impl SessionStore for Journal {
     }
 
     fn claim(&self, _session: &SessionId) -> BoxFuture<'_, Result<Claim, StoreError>> {
-        Box::pin(async { Ok(Claim::new(|| Box::pin(async {}))) })
+        Box::pin(async {
+            self.1.wait().await;
+            Ok(Claim::new(|| Box::pin(async {})))
+        })
     }
 
     fn set_up(&self, session: &SessionId, setup: SessionSetup) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -197,9 +206,13 @@ impl SessionStore for Journal {
         _source: &SessionId,
         record: SessionRecord,
         events: Arc<[SessionEvent]>,
+        point: PointOfNoReturn,
     ) -> BoxFuture<'_, Result<Claim, StoreError>> {
-        self.0.lock().unwrap().push((record, events.to_vec()));
-        Box::pin(async { Ok(Claim::new(|| Box::pin(async {}))) })
+        Box::pin(async move {
+            self.1.pass(&point).await?;
+            self.0.lock().unwrap().push((record, events.to_vec()));
+            Ok(Claim::new(|| Box::pin(async {})))
+        })
     }
 
     /// A cursor is the number of sessions before the page; a page has two.
@@ -228,9 +241,13 @@ impl SessionStore for Journal {
         Box::pin(async { None })
     }
 
-    fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.0.lock().unwrap().retain(|(record, _)| record.id != *session);
-        Box::pin(async { Ok(()) })
+    fn delete(&self, session: &SessionId, point: PointOfNoReturn) -> BoxFuture<'_, Result<(), StoreError>> {
+        let session = session.clone();
+        Box::pin(async move {
+            self.1.pass(&point).await?;
+            self.0.lock().unwrap().retain(|(record, _)| record.id != session);
+            Ok(())
+        })
     }
 }
 
@@ -547,6 +564,7 @@ impl SessionFactory for Factory {
         id: SessionId,
         request: SessionRequest,
         _choices: Option<Choices>,
+        _point: PointOfNoReturn,
     ) -> BoxFuture<'_, Result<(SessionHandle, KeptSession), OpenError>> {
         Box::pin(async move {
             let claim = self.journal.claim(&id).await?;
@@ -556,14 +574,19 @@ impl SessionFactory for Factory {
         })
     }
 
-    fn fork(&self, fork: Fork, request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>> {
+    fn fork(
+        &self,
+        fork: Fork,
+        request: SessionRequest,
+        no_return: PointOfNoReturn,
+    ) -> BoxFuture<'_, Result<SessionHandle, OpenError>> {
         Box::pin(async move {
             let Fork { source, point, choices: _ } = fork;
             let (_, events) = branch(&*self.journal, &source, point).await?;
             self.check(&request.setup)?;
             let record = self.next_record(&request.setup);
             let parts = self.open(record.id.clone(), request, History::of(&events))?;
-            let claim = self.journal.fork(&source, record, events.into()).await?;
+            let claim = self.journal.fork(&source, record, events.into(), no_return).await?;
             Ok(SessionHandle::spawn(parts, claim))
         })
     }

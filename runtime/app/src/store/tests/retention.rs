@@ -78,7 +78,7 @@ async fn nothing_of_a_deleted_session_stays_in_the_file() {
         let bytes = std::fs::read(file).unwrap();
         bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes())
     };
-    store.delete(&id("s")).await.unwrap();
+    store.delete(&id("s"), PointOfNoReturn::default()).await.unwrap();
     drop(store);
     let files: Vec<PathBuf> =
         std::fs::read_dir(place.file.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -102,7 +102,7 @@ async fn outputs_go_with_their_session() {
     assert_eq!(store.retain(Retention::default()).await, Ok(0));
     let left = |session: &str| folder.join(session).is_dir();
     assert_eq!(["s", "young-stray", "old-stray"].map(left), [true, true, false]);
-    store.delete(&id("s")).await.unwrap();
+    store.delete(&id("s"), PointOfNoReturn::default()).await.unwrap();
     assert!(!left("s"));
     assert_eq!(keep("../s").await, None, "what cannot be kept is only missing");
 }
