@@ -70,8 +70,27 @@ async fn a_loaded_session_goes_on_from_the_summary() {
     let loaded = asked(&double);
     assert_eq!(loaded[1..live.len()], live[1..], "the same, and then what followed");
     assert!(live[1].1.contains("They want fruit.") && !live[1].1.contains("apple"), "{live:?}");
+    assert!(live[1].1.ends_with("</summary>\n\nbanana"), "the person does not speak twice in a row: {live:?}");
     let said: Vec<&str> = loaded[2..].iter().map(|(_, text)| text.as_str()).collect();
-    assert_eq!(said, ["banana", "ok", "cherry", "ok", "date", "ok", "elderberry"]);
+    assert_eq!(said, ["ok", "cherry", "ok", "date", "ok", "elderberry"]);
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn what_was_asked_in_vain_is_asked_with_what_follows() {
+    let double = ModelDouble::start([Reply::nothing(), Reply::status(500), Reply::text("ok")]).await;
+    let editor = lab(&double.base_url()).editor().await;
+    let session = editor.new_session().await;
+    let stuck = editor.begin_prompt(&session, "apple");
+    while double.asked().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    editor.cancel(&session);
+    assert_eq!(editor.turn(stuck).await.unwrap().stop, "cancelled");
+    editor.turn(editor.begin_prompt(&session, "banana")).await.unwrap_err();
+    editor.prompt(&session, "cherry").await;
+    let said: Vec<(String, String)> = asked(&double).into_iter().skip(1).collect();
+    assert_eq!(said, [("user".to_owned(), "apple\n\nbanana\n\ncherry".to_owned())]);
     editor.close().await;
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The models' own words go back as they came; everything else is repaired where providers would refuse the whole
 //! request for it, since a refused history can never be continued: odd tool names, arguments that are no object,
-//! messages without content.
+//! messages without content, two messages of the person in a row. Tested here by a table, and by what providers are sent.
 
 use std::collections::HashMap;
 
@@ -27,13 +27,11 @@ pub(super) fn chat_request(request: &ModelRequest, wire: WireFormat) -> ChatRequ
     // is refused.
     let since = request.messages.iter().rev().position(|message| message.role == Role::User);
     let turn = since.map_or(0, |since| request.messages.len() - 1 - since);
-    let mut messages: Vec<ChatMessage> = request
-        .messages
-        .iter()
-        .enumerate()
+    let messages = request.messages.iter().enumerate();
+    let messages = messages
         .filter_map(|(index, message)| chat_message(message, index >= turn, &names))
-        .flat_map(|message| apart(message, wire))
-        .collect();
+        .flat_map(|message| apart(message, wire));
+    let mut messages = alternating(messages);
     if wire == WireFormat::Anthropic
         && let Some(last) = messages.last_mut()
     {
@@ -48,6 +46,37 @@ pub(super) fn chat_request(request: &ModelRequest, wire: WireFormat) -> ChatRequ
         chat = chat.with_tools(request.tools.iter().map(|spec| tool(spec)));
     }
     chat
+}
+
+/// What the person said in several messages in a row, as one. So it is after a summary, and after a turn that ended before
+/// the model has said anything. Some providers, and the templates of many models, refuse two messages of one side; none
+/// refuses one, so it is the same for all of them.
+fn alternating(messages: impl Iterator<Item = ChatMessage>) -> Vec<ChatMessage> {
+    let mut all: Vec<ChatMessage> = Vec::new();
+    for message in messages {
+        match all.last_mut() {
+            Some(last) if (&last.role, &message.role) == (&ChatRole::User, &ChatRole::User) => {
+                join(&mut last.content, message.content);
+            }
+            _ => all.push(message),
+        }
+    }
+    all
+}
+
+/// Puts more of what a person said behind it. Between the two is an empty line, also where a provider is sent nothing but
+/// one text.
+fn join(said: &mut MessageContent, more: MessageContent) {
+    let mut more = more.into_parts().into_iter();
+    match (said.iter_mut().next_back(), more.next()) {
+        (Some(ContentPart::Text(before)), Some(ContentPart::Text(text))) => {
+            before.push_str("\n\n");
+            before.push_str(&text);
+        }
+        (_, Some(ContentPart::Text(text))) => said.push(ContentPart::Text(format!("\n\n{text}"))),
+        (_, first) => said.extend(first),
+    }
+    said.extend(more);
 }
 
 /// The tool that each call is of: results name it for Gemini.
@@ -152,4 +181,69 @@ fn wire_name(name: &str) -> String {
 /// Arguments that every provider takes: an object. What the model wrote instead is kept, so that it can see it.
 fn wire_arguments(arguments: &Value) -> Value {
     if arguments.is_object() { arguments.clone() } else { json!({ "not_an_object": arguments }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use acp_runtime_agent::transcript::MessageId;
+    use expect_test::expect;
+
+    use super::*;
+
+    /// A message for each letter: the person's text, the model's (`-` without any), a result of a tool, the person's
+    /// image.
+    fn request(letters: &str) -> ModelRequest {
+        let text = |text: &str| Part::Text { text: text.to_owned() };
+        let messages = letters.split(' ').enumerate().map(|(number, letter)| {
+            let (role, part) = match letter {
+                "-" => (Role::Assistant, Part::Thought { text: "hm".to_owned(), signature: None }),
+                "t" => {
+                    (Role::Tool, Part::ToolResult { call: ToolCallId::new("c"), text: "t".to_owned(), failed: false })
+                }
+                "i" => (Role::User, Part::Image { data: "aW1n".into(), mime: "image/png".to_owned() }),
+                letter if letter.starts_with(char::is_uppercase) => (Role::User, text(letter)),
+                letter => (Role::Assistant, text(letter)),
+            };
+            Message { id: MessageId::new(format!("msg-{number}")), role, parts: vec![part] }
+        });
+        ModelRequest { system: "".into(), messages: messages.collect(), tools: [].into(), effort: None }
+    }
+
+    fn shown(message: &ChatMessage) -> String {
+        let parts = message.content.iter().map(|part| match part {
+            ContentPart::Text(text) => format!("{text:?}"),
+            ContentPart::Binary(_) => "image".to_owned(),
+            ContentPart::ToolResponse(_) => "result".to_owned(),
+            _ => "other".to_owned(),
+        });
+        format!("{}[{}]", message.role.to_string().to_lowercase(), parts.collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn the_person_never_speaks_twice_in_a_row() {
+        let mut table = String::new();
+        for letters in ["A b C", "A B", "A B C d E F", "A - B", "A b t C D", "A i B", "i A", "i i", "A t A"] {
+            for wire in [WireFormat::OpenaiChat, WireFormat::Anthropic, WireFormat::Ollama, WireFormat::Gemini] {
+                let messages = chat_request(&request(letters), wire).messages;
+                let line = messages.iter().map(shown).collect::<Vec<_>>().join(" ");
+                let line = format!("{letters}: {line}\n");
+                if wire == WireFormat::OpenaiChat {
+                    table.push_str(&line);
+                }
+                assert!(table.ends_with(&line), "it is the same for all: {line}");
+            }
+        }
+        expect![[r#"
+            A b C: user["A"] assistant["b"] user["C"]
+            A B: user["A\n\nB"]
+            A B C d E F: user["A\n\nB\n\nC"] assistant["d"] user["E\n\nF"]
+            A - B: user["A\n\nB"]
+            A b t C D: user["A"] assistant["b"] tool[result] user["C\n\nD"]
+            A i B: user["A" image "\n\nB"]
+            i A: user[image "\n\nA"]
+            i i: user[image image]
+            A t A: user["A"] tool[result] user["A"]
+        "#]]
+        .assert_eq(&table);
+    }
 }
