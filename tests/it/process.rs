@@ -192,6 +192,20 @@ async fn what_a_program_leaves_behind_ends_with_it() {
 }
 
 #[tokio::test]
+async fn nothing_of_what_it_leaves_behind_lives_when_its_end_is_told() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().canonicalize().unwrap();
+    let launcher = launcher();
+    for _ in 0..20 {
+        let program = Program { folder: folder.clone(), ..shell("for i in 1 2 3 4 5 6 7 8; do sleep 1000 & done") };
+        let mut running = start(&launcher, program).await;
+        assert_eq!(running.wait().await.unwrap().code(), Some(0));
+        let left: Vec<_> = processes().into_iter().filter(|process| process.folder == folder).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_dropped_program_is_killed_with_all_that_it_started() {
     let launcher = launcher();
     let mut running = start(&launcher, family("wait")).await;

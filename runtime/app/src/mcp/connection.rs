@@ -23,6 +23,7 @@ use rmcp::transport::{IntoTransport, StreamableHttpClientTransport};
 use rmcp::{Peer, RoleClient};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::errors::ErrorLog;
@@ -36,8 +37,11 @@ use crate::process::{Input, Launcher, Program, Running, StartError};
 const MESSAGE: usize = 8 << 20;
 /// Pages that a list of tools may have.
 const PAGES: usize = 64;
-/// How long the last words to a server may take, and how long its program may then take to end by itself.
+/// How long a program that has failed may take to end by itself, and one that is told to end to do so.
 const FAREWELL: Duration = Duration::from_millis(250);
+/// How long the last words to a server may take, and its program to end by itself when its input has ended. Where the
+/// machine is busy that takes longer than it seems; the end of this process does not wait for it.
+const PARTING: Duration = Duration::from_secs(1);
 
 /// Connects servers.
 pub(super) trait Connector: Send + Sync {
@@ -427,12 +431,13 @@ impl Connection {
     pub(super) async fn close(self) {
         let Self { stop, served, process, .. } = self;
         drop(stop);
+        let patience = Instant::now() + PARTING;
         if let Some(served) = served {
             // One that does not read its last message is killed below.
-            let _ = tokio::time::timeout(FAREWELL, served).await;
+            let _ = tokio::time::timeout_at(patience, served).await;
         }
         if let Some(Process { mut running, .. }) = process
-            && tokio::time::timeout(FAREWELL, running.wait()).await.is_err()
+            && tokio::time::timeout_at(patience, running.wait()).await.is_err()
             && let Err(error) = running.stop(FAREWELL).await
         {
             tracing::warn!("the program of an MCP server cannot be waited for: {error}");

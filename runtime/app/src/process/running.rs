@@ -23,19 +23,26 @@ pub struct Running {
     child: Child,
     /// None once it has ended.
     registration: Option<Registration>,
+    /// Of what it has left behind, until that is dead.
+    rest: Option<Registration>,
 }
 
 impl Running {
     pub(super) fn new(mut child: Child, registration: Registration, output: Output, errors: Option<Output>) -> Self {
         let input = child.stdin.take();
-        Self { input, output: Some(output), errors, child, registration: Some(registration) }
+        Self { input, output: Some(output), errors, child, registration: Some(registration), rest: None }
     }
 
-    /// Waits for its end. What it started and left behind is killed then.
+    /// Waits for its end. What it started and left behind is killed then, and dead when this returns.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
         if let Some(registration) = self.registration.take() {
             group::end_rest(registration.leader());
+            self.rest = Some(registration);
+        }
+        if let Some(registration) = &self.rest {
+            group::until_gone(registration.leader()).await;
+            self.rest = None;
         }
         Ok(status)
     }
