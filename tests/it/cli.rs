@@ -387,6 +387,44 @@ fn nothing_yet() {
     }
 }
 
+/// By the XDG rules relative paths are left out; a home that is one would put files wherever the program is started.
+#[cfg(target_os = "linux")]
+#[test]
+fn relative_places_are_not_used() {
+    const XDG: [&str; 4] = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"];
+    let by_convention = || Runtime::new().env("ACP_RUNTIME_HOME", "");
+    let relative = XDG.into_iter().fold(by_convention(), |runtime, name| runtime.env(name, "rel"));
+    let paths = relative.run(&["config", "path", "--all"]);
+    assert_eq!(paths.code, Some(0), "{paths:?}");
+    let home = relative.outside(".config").display().to_string();
+    assert!(paths.stdout.starts_with(&format!("config    {home}/acp-runtime/config.toml\n")), "{}", paths.stdout);
+    assert!(!paths.stdout.contains("rel/") && paths.stdout.contains("/.local/share/"), "{}", paths.stdout);
+
+    let homeless = by_convention().env("HOME", "foo");
+    for arguments in [&["run", "/help"][..], &["--acp"], &["config", "path"], &["doctor"]] {
+        check(
+            &homeless,
+            arguments,
+            &expect![[r"
+            exit 2
+            --- stdout
+            --- stderr
+            error: `HOME` in the environment: `foo` is not an absolute path
+            hint: correct `HOME`, or leave it out
+        "]],
+        );
+    }
+    assert!(!homeless.project().join("foo").exists());
+    let anywhere = homeless.outside("anywhere").display().to_string();
+    let elsewhere = XDG.into_iter().fold(homeless, |runtime, name| runtime.env(name, &anywhere));
+    let finished = elsewhere.run(&["run", "/help"]);
+    assert_eq!(finished.code, Some(0), "the home is not needed then: {finished:?}");
+    assert!(elsewhere.outside("anywhere/acp-runtime/sessions.db").exists());
+    let tilde = elsewhere.file("own.toml", "plugins.paths = ['~/plugins']\n");
+    let refused = tilde.run(&["--config", "own.toml", "run", "/help"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("`foo` is not an absolute path"), "{refused:?}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_home_that_cannot_be_written_is_an_error_and_not_a_loss() {

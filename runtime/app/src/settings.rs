@@ -97,7 +97,7 @@ impl Settings {
             None if asked_for => return Err(SettingsError::missing(path)),
             None => Self::default(),
         };
-        settings.anchor(path.parent().unwrap_or(Path::new("")));
+        settings.anchor(path.parent().unwrap_or(Path::new("")))?;
         path.clone_into(&mut settings.file);
         settings.mode_is_fixed = overrides.mode.is_some();
         settings.model = overrides.model.or(settings.model);
@@ -145,14 +145,14 @@ impl Settings {
     }
 
     /// Makes the relative paths of the file relative to its folder, and `~/` the user's home.
-    fn anchor(&mut self, folder: &Path) {
-        let home = directories::UserDirs::new();
+    fn anchor(&mut self, folder: &Path) -> Result<(), SettingsError> {
         for path in self.plugins.paths.iter_mut().chain(&mut self.shell.writable).chain(self.log.file.as_mut()) {
-            *path = match (path.strip_prefix("~"), &home) {
-                (Ok(rest), Some(home)) => home.home_dir().join(rest),
-                (Ok(_), None) | (Err(_), _) => folder.join(&*path),
+            *path = match path.strip_prefix("~") {
+                Ok(rest) => paths::home_folder()?.join(rest),
+                Err(_) => folder.join(&*path),
             };
         }
+        Ok(())
     }
 }
 
@@ -169,7 +169,7 @@ pub fn environment() -> BTreeMap<String, String> {
 
 /// The person's home folder; the root of the file system where there is none.
 pub fn home() -> PathBuf {
-    let home = directories::UserDirs::new().map(|folders| folders.home_dir().to_owned());
+    let home = paths::home_folder().ok();
     home.filter(|home| home.is_dir()).unwrap_or_else(|| PathBuf::from(std::path::MAIN_SEPARATOR_STR))
 }
 

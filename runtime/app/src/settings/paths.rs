@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use directories::ProjectDirs;
+use directories::{BaseDirs, ProjectDirs};
 
 use super::SettingsError;
 
@@ -48,14 +48,19 @@ impl Paths {
 
     fn by_convention() -> Result<Self, SettingsError> {
         let folders = ProjectDirs::from("", "", "acp-runtime").ok_or(SettingsError::Homeless)?;
-        Ok(Self {
+        let paths = Self {
             config: folders.config_dir().join("config.toml"),
             data: folders.data_dir().to_owned(),
             state: folders.state_dir().unwrap_or(folders.data_local_dir()).to_owned(),
             cache: folders.cache_dir().to_owned(),
             bundled: None,
             program: None,
-        })
+        };
+        // The XDG rules leave out what is relative. Under a home that is, files would be wherever the program is started.
+        if [&paths.config, &paths.data, &paths.state, &paths.cache].into_iter().any(|path| path.is_relative()) {
+            home_folder()?;
+        }
+        Ok(paths)
     }
 
     /// The same for a program that is not the running one: it has its own bundled plugins, and is what other programs are
@@ -117,6 +122,16 @@ impl Paths {
         named.extend(self.bundled.clone().map(|bundled| ("bundled", bundled)));
         named
     }
+}
+
+/// The person's home folder. One that has no absolute path is an error.
+pub(super) fn home_folder() -> Result<PathBuf, SettingsError> {
+    let home = BaseDirs::new().ok_or(SettingsError::Homeless)?.home_dir().to_owned();
+    if home.is_relative() {
+        let problem = format!("`{}` is not an absolute path", home.display());
+        return Err(SettingsError::Variable { name: "HOME", problem });
+    }
+    Ok(home)
 }
 
 /// The folder of bundled plugins for a program at `executable`.
