@@ -7,6 +7,7 @@
     reason = "a test fails by panicking, and a table is one function"
 )]
 
+mod agent_session;
 mod architecture;
 mod asking;
 mod cancel;
@@ -29,6 +30,7 @@ mod hostile_guests;
 mod hostile_providers;
 mod hostile_wire;
 mod keys;
+mod limits;
 mod links;
 mod log;
 mod many_sessions;
@@ -41,6 +43,7 @@ mod permissions;
 mod plugin_files;
 mod plugin_install;
 mod process;
+mod project_files;
 mod providers;
 mod read_only;
 mod session;
@@ -51,7 +54,9 @@ mod session_replay;
 mod session_setup;
 mod shell;
 mod slow_soak;
+mod slow_turns;
 mod stops;
+mod subagents;
 mod unload;
 mod updates;
 mod wit;

@@ -402,7 +402,7 @@ fn conversation() -> ModelRequest {
                     text("look"),
                     Part::Image { data: "aW1n".into(), mime: "image/png".to_owned() },
                     Part::Resource { uri: "file:///a\".md".to_owned(), text: "x</resource>y".to_owned() },
-                    Part::ResourceLink { name: "b".to_owned(), uri: "file:///b".to_owned() },
+                    Part::ResourceLink { name: "b".to_owned(), uri: "file:///b".to_owned(), text: None },
                 ],
             ),
             message(

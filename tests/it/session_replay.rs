@@ -31,6 +31,7 @@ fn kind(event: &SessionEvent) -> &'static str {
         SessionEvent::Usage(_) => "usage",
         SessionEvent::Title { .. } => "title",
         SessionEvent::ContextCleared => "cleared",
+        SessionEvent::OutputsDropped { .. } => "outputs dropped",
         SessionEvent::CompactionStarted { .. } => "summary begun",
         SessionEvent::CompactionText { .. } => "summary",
         SessionEvent::CompactionEnded { .. } => "summary ended",
@@ -47,7 +48,7 @@ fn kind(event: &SessionEvent) -> &'static str {
     }
 }
 
-const KINDS: usize = 15;
+const KINDS: usize = 16;
 
 fn all_kinds() -> Vec<SessionEvent> {
     let [user, agent, summary] = ["msg-1", "msg-2", "msg-4"].map(MessageId::new);
@@ -91,7 +92,11 @@ fn all_kinds() -> Vec<SessionEvent> {
                 Part::Text { text: "Look at these:".to_owned() },
                 Part::Image { data: "AAAA".into(), mime: "image/png".to_owned() },
                 Part::Resource { uri: "file:///p/c".to_owned(), text: "text of c".to_owned() },
-                Part::ResourceLink { name: "d".to_owned(), uri: "file:///p/d".to_owned() },
+                Part::ResourceLink {
+                    name: "d".to_owned(),
+                    uri: "file:///p/d".to_owned(),
+                    text: Some("text of d".to_owned()),
+                },
             ],
             local: false,
         },
@@ -116,6 +121,7 @@ fn all_kinds() -> Vec<SessionEvent> {
         SessionEvent::Title { title: "Look at these:".to_owned(), provisional: false },
         SessionEvent::TurnEnded { end: TurnEnd::Stopped(StopReason::EndTurn) },
         SessionEvent::ContextCleared,
+        SessionEvent::OutputsDropped { before: agent.clone() },
         SessionEvent::BoundsChanged(Bounds { off: [PluginId::new("aar:tasks").unwrap()].into(), ..Mode::Plan.into() }),
         SessionEvent::CompactionStarted { id: summary.clone() },
         SessionEvent::CompactionText { id: summary.clone(), text: "They looked.".to_owned() },

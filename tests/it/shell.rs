@@ -527,6 +527,10 @@ fn a_command_writes_only_where_it_may() {
         if contained {
             assert_eq!(said, everywhere);
             assert!(!place.join("outside/made").exists());
+            let refused =
+                runtime.run(&["run", "--allow", "run", &call(&json!({ "command": "echo x > ../outside/made" }))]);
+            let told = format!("{}{}", refused.stdout, refused.stderr);
+            assert!(told.contains("Permission denied") && told.contains("[commands may write only in"), "{told}");
         } else {
             assert_eq!(said, format!("{everywhere}\noutside\nabove\nlinked"));
         }

@@ -38,6 +38,11 @@ impl Golden {
         self
     }
 
+    fn configured(mut self, text: &str) -> Self {
+        self.runtime = self.runtime.config(text);
+        self
+    }
+
     fn answering(mut self, answer: Answer) -> Self {
         self.options = self.options.answering(move |_| answer);
         self
@@ -173,7 +178,7 @@ async fn tool_call_and_tool_call_update() {
         {"sessionUpdate":"plan","entries":[{"content":"Read `a.txt` from line 2","priority":"medium","status":"completed"},{"content":"Edit `a.txt`","priority":"medium","status":"in_progress"},{"content":"nothing","priority":"medium","status":"pending"}]}
         {"sessionUpdate":"tool_call_update","toolCallId":"call-2","status":"completed","content":[{"type":"content","content":{"type":"text","text":"Edited `a.txt` at line 2"}},{"type":"diff","path":"/project/a.txt","oldText":"one\ntwo\n","newText":"one\n2\n"}],"locations":[{"path":"/project/a.txt","line":2}]}
         {"sessionUpdate":"plan","entries":[{"content":"Read `a.txt` from line 2","priority":"medium","status":"completed"},{"content":"Edit `a.txt`","priority":"medium","status":"completed"},{"content":"nothing","priority":"medium","status":"pending"}]}
-        {"sessionUpdate":"tool_call_update","toolCallId":"call-3","status":"failed","content":[{"type":"content","content":{"type":"text","text":"Error [not-found]: there is no tool `nothing`"}}]}
+        {"sessionUpdate":"tool_call_update","toolCallId":"call-3","status":"failed","content":[{"type":"content","content":{"type":"text","text":"Error [not-found]: there is no tool `nothing`; did you mean `think`?"}}]}
         {"sessionUpdate":"plan","entries":[{"content":"Read `a.txt` from line 2","priority":"medium","status":"completed"},{"content":"Edit `a.txt`","priority":"medium","status":"completed"},{"content":"nothing (failed)","priority":"medium","status":"completed"}]}
         {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."},"messageId":"msg-3"}
         {"sessionUpdate":"session_info_update","title":"Go"}"#]])
@@ -419,6 +424,8 @@ async fn usage_update_and_session_info_update() {
         steps = [{ text = "Unknown." }, { usage = { input = 1, output = 1 } }]
         "#,
     )
+    // Nothing is summed up to make room.
+    .configured("limits.context_percent = 0\n")
     .says(
         &["Hi there", "More", "More", "More"],
         expect![[r#"

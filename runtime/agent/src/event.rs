@@ -19,7 +19,7 @@ use crate::transcript::{Location, MessageId, Part, PlanEntry, StopReason, ToolCa
 pub use notice::{Notice, Severity};
 
 /// The version of the events' shape in the journal. Raised with every change that older readers would not understand.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// Takes what happens, in order. Tools and plugins tell a session of progress through it.
 pub trait EventSink: Send + Sync {
@@ -106,6 +106,11 @@ pub enum SessionEvent {
     },
     /// The model is shown nothing from before this any more.
     ContextCleared,
+    /// To make room, the model is shown only the beginnings any more of what tools gave before a message.
+    OutputsDropped {
+        /// The first message whose results stay whole.
+        before: MessageId,
+    },
     /// The model begins to sum up what was said. The summary is a message of its own, which the client is shown.
     CompactionStarted {
         /// The summary's id.
@@ -288,6 +293,7 @@ impl SessionEvent {
             | Self::Usage(_)
             | Self::Title { .. }
             | Self::ContextCleared
+            | Self::OutputsDropped { .. }
             | Self::CompactionStarted { .. }
             | Self::CompactionText { .. }
             | Self::CompactionEnded { .. }
@@ -315,6 +321,7 @@ impl SessionEvent {
             | Self::Usage(_)
             | Self::Title { .. }
             | Self::ContextCleared
+            | Self::OutputsDropped { .. }
             | Self::CompactionStarted { .. }
             | Self::CompactionEnded { .. }
             | Self::ModeChanged { .. }

@@ -46,16 +46,19 @@ pub enum Origin {
     Panel(PanelName),
     /// A person typed a slash command.
     Command(CommandName),
+    /// A person linked to something in a prompt.
+    Prompt,
 }
 
 impl Origin {
-    /// Whose name a remembered answer is kept under: the tool, the plugin, the panel or the command.
+    /// Whose name a remembered answer is kept under: the tool, the plugin, the panel, the command or the prompt.
     pub fn subject(&self) -> String {
         match self {
             Self::Model { tool, .. } => format!("tool {tool}"),
             Self::Plugin { plugin, .. } => format!("plugin {plugin}"),
             Self::Panel(panel) => format!("panel {panel}"),
             Self::Command(command) => format!("command /{command}"),
+            Self::Prompt => "prompt".to_owned(),
         }
     }
 
@@ -64,7 +67,7 @@ impl Origin {
         match self {
             Self::Model { call, .. } => Some(call),
             Self::Plugin { call, .. } => call.as_ref(),
-            Self::Panel(_) | Self::Command(_) => None,
+            Self::Panel(_) | Self::Command(_) | Self::Prompt => None,
         }
     }
 }
@@ -248,6 +251,8 @@ pub struct Gate {
     book: Arc<dyn GrantBook>,
     audit: Arc<dyn AuditSink>,
     ground: Arc<dyn Ground>,
+    /// The call that all calls here are a part of.
+    behalf: Option<ToolCallId>,
 }
 
 impl Gate {
@@ -260,7 +265,29 @@ impl Gate {
         audit: Arc<dyn AuditSink>,
         ground: Arc<dyn Ground>,
     ) -> Self {
-        Self { policy, leeway, approver, book, audit, ground }
+        Self { policy, leeway, approver, book, audit, ground, behalf: None }
+    }
+
+    /// The same gate for a child of the session, whose calls are all a part of `call`: a person knows no others.
+    #[must_use]
+    pub fn on_behalf_of(&self, call: ToolCallId) -> Self {
+        Self {
+            policy: self.policy.clone(),
+            leeway: self.leeway.clone(),
+            approver: self.approver.clone(),
+            book: self.book.clone(),
+            audit: self.audit.clone(),
+            ground: self.ground.clone(),
+            behalf: Some(call),
+        }
+    }
+
+    /// On whose behalf it is, as people know it.
+    fn known(&self, origin: Origin) -> Origin {
+        match (origin, &self.behalf) {
+            (Origin::Model { tool, .. }, Some(call)) => Origin::Model { call: call.clone(), tool },
+            (origin, _) => origin,
+        }
     }
 
     /// What it judges by.
@@ -280,7 +307,7 @@ impl Gate {
         effects: Vec<Effect>,
         exhibit: Exhibit,
     ) -> Result<Permit, Refusal> {
-        let wishes = self.wishes(effects).await;
+        let (origin, wishes) = (self.known(origin), self.wishes(effects).await);
         let mut open = Vec::new();
         for wish in &wishes {
             match self.judge(&origin, wish) {
@@ -315,7 +342,7 @@ impl Gate {
     /// A permit for what is allowed without a question; none where a rule refuses it or a person would have to decide.
     /// Nothing is refused by that, so only what is allowed is audited.
     pub async fn unasked(&self, origin: Origin, effects: Vec<Effect>) -> Option<Permit> {
-        let wishes = self.wishes(effects).await;
+        let (origin, wishes) = (self.known(origin), self.wishes(effects).await);
         let mut by = Vec::with_capacity(wishes.len());
         for wish in &wishes {
             by.push(match self.judge(&origin, wish) {
@@ -349,7 +376,7 @@ impl Gate {
                 Some(grants) => self.policy.decide(effect, &grants, leeway),
                 None => Decision::Deny(Rule::NotGranted),
             },
-            Origin::Model { .. } | Origin::Panel(_) | Origin::Command(_) => {
+            Origin::Model { .. } | Origin::Panel(_) | Origin::Command(_) | Origin::Prompt => {
                 self.policy.decide(effect, &GrantSet::native(), leeway)
             }
         }

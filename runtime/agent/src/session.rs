@@ -11,6 +11,7 @@ mod fork;
 mod ordered;
 mod outbox;
 mod prompt;
+mod subagent;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -43,6 +44,7 @@ pub use fork::{Fork, ForkPoint, ForkSide, branch};
 pub use ordered::{OrderedApprover, OrderedElicitor, OrderedTerminal};
 pub use outbox::{Audience, Haste, Outbox};
 pub use prompt::{Prompt, PromptError, Withdrawal};
+pub use subagent::{Subagents, Task};
 
 use actor::{Actor, Letter};
 
@@ -202,7 +204,7 @@ impl SessionHandle {
 
     /// Its folders.
     pub fn roots(&self) -> &Roots {
-        &self.shared.turns.roots
+        &self.shared.turns.project.roots
     }
 
     /// Its mode now.

@@ -61,6 +61,8 @@ pub struct Ran {
     pub cut: bool,
     /// The client's terminal that shows it; none where it ran on this machine.
     pub shown_in: Option<String>,
+    /// Whether it could write only in some places.
+    pub contained: bool,
 }
 
 /// Why a command was not run to an end.

@@ -96,7 +96,7 @@ impl From<WorkspaceError> for ToolError {
             WorkspaceError::LeadsElsewhere(_) => "conflict",
             WorkspaceError::TooLarge { .. } => "limit",
             WorkspaceError::WrongKind { .. }
-            | WorkspaceError::NotText(_)
+            | WorkspaceError::NotText { .. }
             | WorkspaceError::Exists(_)
             | WorkspaceError::Unusable { .. }
             | WorkspaceError::BadPattern { .. } => "invalid-args",

@@ -116,6 +116,9 @@ pub enum Part {
         name: String,
         /// Where it is.
         uri: String,
+        /// Its text as the model is shown it, or why that is not there; none where it was not looked at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
     },
     /// The model wants a tool to be run.
     ToolCall(ToolCall),

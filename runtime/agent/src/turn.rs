@@ -3,19 +3,25 @@
 //! A turn only emits events; the history that the next model request is made from is built from those same events.
 //! Knows nothing about mailboxes, clients or disks. Tested with a scripted model and fake tools in `tests/it`.
 
+mod attach;
 mod call;
 mod compaction;
+mod limits;
+mod repeats;
+mod room;
 
+use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
+use futures::future::join_all;
 use futures::stream::BoxStream;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::capability::Roots;
-use crate::context;
-use crate::event::{EventSink as _, SessionEvent};
+use crate::context::{self, Project, ProjectFile};
+use crate::event::{EventSink as _, Notice, SessionEvent, Severity};
 use crate::gate::Gate;
 use crate::model::{Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ReasoningEffort};
 use crate::options::Options;
@@ -26,21 +32,13 @@ use crate::transcript::{MessageId, StopReason, SystemPrompt, ToolCall, ToolOutco
 
 use call::Announced;
 pub use compaction::Compaction;
+pub use limits::TurnLimits;
+use limits::{Meter, Reached, overdue};
+use repeats::Repeats;
+use room::Room;
 
-/// How far one turn may go.
-#[derive(Debug, Clone, Copy)]
-pub struct TurnLimits {
-    /// Model requests in one turn; default 50. Reaching it ends the turn with [`StopReason::MaxTurnRequests`].
-    pub model_requests: u32,
-    /// Bytes of one tool call's text that are kept and shown to the model; default 64 KiB.
-    pub tool_output: usize,
-}
-
-impl Default for TurnLimits {
-    fn default() -> Self {
-        Self { model_requests: 50, tool_output: 64 * 1024 }
-    }
-}
+/// Calls that run at the same time, at most.
+const AT_ONCE: usize = 8;
 
 /// Why a turn failed. What was said until then stays.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,8 +62,8 @@ pub struct TurnContext {
     pub tools: ToolCatalog,
     /// Decides on every effect.
     pub gate: Arc<Gate>,
-    /// The session's folders.
-    pub roots: Roots,
+    /// The session's folders, and what they tell agents.
+    pub project: Arc<Project>,
     /// The client's own instructions for the model.
     pub system_prompt: Option<SystemPrompt>,
     /// How far a turn may go.
@@ -82,9 +80,32 @@ impl TurnContext {
             () = cancel.cancelled() => return Ok(StopReason::Cancelled),
             () = self.tools.settle() => {}
         }
+        let end = cancel.child_token();
+        let mut steps = pin!(self.steps(&end));
+        let time = tokio::select! {
+            biased;
+            outcome = &mut steps => return outcome,
+            time = overdue(self.limits.time, &self.outbox) => time,
+        };
+        end.cancel();
+        match steps.await? {
+            StopReason::Cancelled if !cancel.is_cancelled() => Ok(self.stop_at(&Reached::Time(time))),
+            stop => Ok(stop),
+        }
+    }
+
+    /// Model requests and the calls that they lead to, until the model has finished or a limit is reached.
+    async fn steps(&self, cancel: &CancellationToken) -> Result<StopReason, TurnError> {
         let tools = self.tools.now();
         let (model, effort) = self.options.seat().get();
-        for _ in 0..self.limits.model_requests {
+        let mut meter = Meter::new(&self.limits, &self.outbox);
+        let mut repeats = Repeats::new(self.limits.same_calls);
+        let mut room = Room::default();
+        self.project.look_again();
+        loop {
+            if !self.make_room(&mut room, cancel).await? {
+                return Ok(StopReason::Cancelled);
+            }
             let message = self.outbox.next_message();
             let Some((stop, calls)) = self.ask_model((&*model, effort), &tools, &message, cancel).await? else {
                 return Ok(StopReason::Cancelled);
@@ -92,12 +113,21 @@ impl TurnContext {
             if calls.is_empty() {
                 return Ok(stop);
             }
-            self.run_calls(&tools, message, calls, cancel).await?;
+            self.run_calls(&tools, message, calls, &mut repeats, cancel).await?;
             if cancel.is_cancelled() {
                 return Ok(StopReason::Cancelled);
             }
+            let same = repeats.too_often().map(|(tool, times)| Reached::SameCalls { tool, times });
+            if let Some(reached) = same.or_else(|| meter.count()) {
+                return Ok(self.stop_at(&reached));
+            }
         }
-        Ok(StopReason::MaxTurnRequests)
+    }
+
+    /// Tells the person which limit ends the turn.
+    fn stop_at(&self, reached: &Reached) -> StopReason {
+        self.outbox.emit(SessionEvent::AgentText { id: self.outbox.next_message(), text: reached.said(), local: true });
+        reached.stop()
     }
 
     /// One tool call for a person's command. Its outcome is shown and not sent to the model.
@@ -114,6 +144,10 @@ impl TurnContext {
         Ok(outcome)
     }
 
+    fn system_prompt(&self, files: &[ProjectFile]) -> Arc<str> {
+        context::system_prompt(&self.project.roots, self.options.mode(), self.system_prompt.as_ref(), files)
+    }
+
     /// Streams one answer; none if it was cancelled.
     async fn ask_model(
         &self,
@@ -122,8 +156,14 @@ impl TurnContext {
         message: &MessageId,
         cancel: &CancellationToken,
     ) -> Result<Option<(StopReason, Vec<(String, Value)>)>, TurnError> {
+        let files = self.project.files(&self.outbox.places()).await;
+        let cut = self.project.new_cuts(&files);
+        if !cut.is_empty() {
+            let title = format!("The model is shown only the beginning of: {}", cut.join(", "));
+            self.outbox.emit(SessionEvent::Notice(Notice::new(Severity::Warning, title)));
+        }
         let request = ModelRequest {
-            system: context::system_prompt(&self.roots, self.options.mode(), self.system_prompt.as_ref()),
+            system: self.system_prompt(&files),
             messages: self.outbox.messages(),
             tools: tools.specs(),
             effort,
@@ -152,27 +192,43 @@ impl TurnContext {
         Ok(None)
     }
 
-    /// Announces all calls of one answer, then runs them one after another. Each gets an outcome, whatever happens:
-    /// a conversation with an unanswered call is refused by providers.
+    /// Announces all calls of one answer, then runs them in their order: those that only read together with their
+    /// neighbours of that kind, all others one after another. Each gets an outcome, whatever happens: a conversation with
+    /// an unanswered call is refused by providers.
     async fn run_calls(
         &self,
         tools: &ToolCatalog,
         message: MessageId,
         calls: Vec<(String, Value)>,
+        repeats: &mut Repeats,
         cancel: &CancellationToken,
     ) -> Result<(), TurnError> {
-        let announced: Vec<Announced> = calls
+        let mut waiting: VecDeque<(ToolCall, Announced)> = calls
             .into_iter()
             .map(|(name, arguments)| {
                 let call = ToolCall { id: self.outbox.next_call(), name, arguments };
-                self.announce(tools, message.clone(), call, false)
+                (call.clone(), self.announce(tools, message.clone(), call, false))
             })
             .collect();
         let mut fatal = None;
-        for call in announced {
-            if let Err(ToolError::Fatal(reason)) = self.execute(call, cancel).await {
-                fatal.get_or_insert(reason);
+        while let Some((call, announced)) = waiting.pop_front() {
+            let only_reads = announced.only_reads();
+            let mut together = vec![announced.unless(repeats.make(&call))];
+            while only_reads
+                && together.len() < AT_ONCE
+                && let Some((call, announced)) = waiting.pop_front_if(|(_, next)| next.only_reads())
+            {
+                together.push(announced.unless(repeats.make(&call)));
             }
+            let outcomes = join_all(together.into_iter().map(|call| self.execute(call, cancel))).await;
+            if !only_reads && outcomes.iter().any(Result::is_ok) {
+                repeats.changed_by(&call);
+            }
+            let failed = outcomes.into_iter().find_map(|outcome| match outcome {
+                Err(ToolError::Fatal(reason)) => Some(reason),
+                Ok(_) | Err(ToolError::ToModel { .. }) => None,
+            });
+            fatal = fatal.or(failed);
             self.outbox.ready().await?;
         }
         fatal.map_or(Ok(()), |reason| Err(TurnError::Internal(reason)))

@@ -32,8 +32,13 @@ pub enum WorkspaceError {
         expected: &'static str,
     },
     /// The file is not text in UTF-8.
-    #[error("`{0}` is not a text file in UTF-8")]
-    NotText(String),
+    #[error("`{path}` is not a text file in UTF-8: it seems to be {seems}")]
+    NotText {
+        /// The path.
+        path: String,
+        /// What it is instead, such as `a PNG image`.
+        seems: &'static str,
+    },
     /// More than the limit, in bytes.
     #[error("`{path}` has {size} bytes; at most {limit} are read")]
     TooLarge {

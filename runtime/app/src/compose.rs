@@ -23,14 +23,14 @@ use std::time::{Duration, SystemTime};
 
 use acp_runtime_agent::capability::RootId;
 use acp_runtime_agent::command::CommandCatalog;
-use acp_runtime_agent::context::History;
+use acp_runtime_agent::context::{History, Project};
 use acp_runtime_agent::event::{EventSink as _, Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::Gate;
 use acp_runtime_agent::options::{Bounds, Choices};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
 use acp_runtime_agent::session::{
     Fork, OpenError, OrderedApprover, OrderedElicitor, OrderedTerminal, Outbox, SessionFactory, SessionHandle,
-    SessionParts, SessionRequest, branch, command_catalog,
+    SessionParts, SessionRequest, Subagents, branch, command_catalog,
 };
 use acp_runtime_agent::store::{
     Claim, KeptSession, PointOfNoReturn, SessionRecord, SessionSetup, SessionStore, StoreError,
@@ -50,7 +50,7 @@ use crate::models::{Models, ModelsError};
 use crate::process::{BASE_VARIABLES, Launcher, Stops, own_executable};
 use crate::settings::{Paths, Settings, SettingsError, variable};
 use crate::store::{Answers, Arrears, Retention, SqliteStore};
-use crate::tools::{Surroundings, native_tools};
+use crate::tools::{Surroundings, native_tools, subagent_tool};
 use crate::transport::{Transport, stdio};
 use crate::workspace::{DiskWorkspace, OpenRoot, RootError, RootRegistry};
 
@@ -249,7 +249,7 @@ impl Runtime {
         let book = Arc::new(Book::new(&plugins, Answers::new(self.store.clone(), roots.clone())));
         let (leeway, audit) = (options.leeway().clone(), self.audit.sink(id.clone()));
         let gate = Arc::new(Gate::new(policy, leeway, approver, book.clone(), audit, disk.clone()));
-        let workspace = face.overlay(&id, &roots, disk);
+        let workspace = face.overlay(&id, &roots, disk.clone());
         let elicitor = Arc::new(OrderedElicitor::new(outbox.clone(), face.elicitor(&id)));
 
         let project = roots.iter().next().map(|root| root.canonical.display().to_string()).unwrap_or_default();
@@ -267,6 +267,7 @@ impl Runtime {
         let offered = self.shelf.host().open(&loaded, scope);
         let mut tools = ToolCatalog::new(options.switches().clone());
         let terminal = face.terminal(&id, &roots, self.commands.terminal(&roots));
+        let files = workspace.clone();
         let surroundings = Surroundings {
             workspace,
             roots: roots.clone(),
@@ -286,6 +287,17 @@ impl Runtime {
         let doctor = Doctor::new(self.own.clone(), Path::new(&setup.cwd), options.clone(), servers.clone(), plugins);
         add(commands.add(Arc::new(doctor)));
         tools.follow(servers);
+        let (system_prompt, limits) = (setup.system_prompt, settings.limits.turn());
+        let project = Arc::new(Project::new(roots, files, disk, settings.context.budget()));
+        let subagents = Subagents {
+            options: options.clone(),
+            tools: tools.clone(),
+            gate: gate.clone(),
+            project: project.clone(),
+            limits,
+            outbox: outbox.clone(),
+        };
+        add(tools.add(subagent_tool(subagents)));
         add(commands.add(Arc::new(Permissions::new(book, tools.clone()))));
         add(commands.add(Arc::new(ForkCommand {
             info: ForkCommand::info(),
@@ -296,8 +308,7 @@ impl Runtime {
             outbox: outbox.clone(),
         })));
         let untold = SessionEvent::bounds_changed(&kept.unwrap_or(configured), options.bounds());
-        let (system_prompt, limits) = (setup.system_prompt, settings.limits.turn());
-        let turns = TurnContext { options, tools, gate, roots, system_prompt, limits, outbox };
+        let turns = TurnContext { options, tools, gate, project, system_prompt, limits, outbox };
         let on_busy = settings.prompt.on_busy();
         let panels = Arc::new(panels);
         Ok(Opened { parts: SessionParts { id, turns, commands, panels, on_busy }, untold })

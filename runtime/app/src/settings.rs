@@ -7,6 +7,7 @@
 #![expect(clippy::disallowed_methods, reason = "this room owns the configuration files and the environment")]
 
 mod file;
+mod limits;
 mod log_filter;
 mod paths;
 mod project;
@@ -22,12 +23,13 @@ use acp_runtime_agent::capability::EffectPattern;
 use acp_runtime_agent::policy::Mode;
 
 pub use file::{Place, SettingsError};
+pub use limits::{Amount, ContextSettings, LimitSettings};
 pub use log_filter::LogFilter;
 pub use paths::{HOME_VARIABLE, Paths};
 pub use project::{PROJECT_FILE, ProjectFile, ProjectSettings};
 pub use sections::{
-    BusyPolicy, FilesSettings, LimitSettings, LogSettings, PermissionSettings, PluginSettings, PromptSettings,
-    SecretSettings, Settings, Timeout,
+    BusyPolicy, FilesSettings, LogSettings, PermissionSettings, PluginSettings, PromptSettings, SecretSettings,
+    Settings, Timeout,
 };
 pub use shell::{Containment, ShellSettings};
 pub use written::Written;

@@ -20,7 +20,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::process::{Capture, Launcher, Output, Outputs, Program, StartError};
+use crate::process::{Capture, Launcher, Output, Outputs, Program, StartError, cannot_contain};
 use live::Live;
 
 /// How long a command that took too long may clean up.
@@ -102,7 +102,8 @@ impl Terminal for LocalTerminal {
                 }
             };
             reader.finish().await;
-            Ok(reader.ran(ending))
+            let contained = self.writable.is_some() && cannot_contain().is_none();
+            Ok(Ran { contained, ..reader.ran(ending) })
         })
     }
 }
@@ -212,6 +213,6 @@ impl Reader<'_> {
     }
 
     fn ran(self, ending: Ending) -> Ran {
-        Ran { ending, output: self.kept.text(), cut: self.kept.missing() > 0, shown_in: None }
+        Ran { ending, output: self.kept.text(), cut: self.kept.missing() > 0, shown_in: None, contained: false }
     }
 }

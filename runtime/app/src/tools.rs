@@ -15,6 +15,7 @@ mod on_files;
 mod output;
 mod read_file;
 mod shell;
+mod spawn_agent;
 mod update_plan;
 mod write_file;
 
@@ -24,6 +25,7 @@ use acp_runtime_agent::capability::{Roots, ToolName};
 use acp_runtime_agent::elicit::Elicitor;
 use acp_runtime_agent::event::EventSink;
 use acp_runtime_agent::model::{InputSchema, ToolKind, ToolSpec};
+use acp_runtime_agent::session::Subagents;
 use acp_runtime_agent::terminal::Terminal;
 use acp_runtime_agent::tool::{Tool, ToolError};
 use acp_runtime_agent::workspace::Workspace;
@@ -66,6 +68,11 @@ pub fn native_tools(surroundings: Surroundings) -> Vec<Arc<dyn Tool>> {
         Arc::new(update_plan::UpdatePlan(events)),
         Arc::new(ask_user::AskUser(elicitor)),
     ]
+}
+
+/// The tool that has children of a session work for it.
+pub fn subagent_tool(subagents: Subagents) -> Arc<dyn Tool> {
+    Arc::new(spawn_agent::SpawnAgent(subagents))
 }
 
 /// What is done, and to what: one line, whatever the model wrote.

@@ -8,6 +8,7 @@
 //! read, also below a root such as `/`. Work that waits for the disk runs off the async threads. Knows nothing about
 //! editors, sessions or why a permit was given. Tested by attacks on a real folder.
 
+mod encoding;
 mod file;
 mod folder;
 mod place;
@@ -17,9 +18,10 @@ mod search;
 use std::sync::Arc;
 
 use acp_runtime_agent::capability::{Effect, RootId, Roots, WorkspacePath};
+use acp_runtime_agent::context::ProjectFiles;
 use acp_runtime_agent::gate::{Ground, Permit};
 use acp_runtime_agent::policy::Policy;
-use acp_runtime_agent::workspace::{Entry, Found, Search, Workspace, WorkspaceError, require};
+use acp_runtime_agent::workspace::{Entry, Excerpt, Found, LineRange, Search, Workspace, WorkspaceError, require};
 use cap_std::fs::Dir;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -86,6 +88,46 @@ impl DiskWorkspace {
     }
 }
 
+impl ProjectFiles for DiskWorkspace {
+    /// What is denied to everyone is not read, by whatever name; nobody is asked, since nobody named them.
+    fn texts(&self, paths: Vec<WorkspacePath>) -> BoxFuture<'_, Vec<Option<String>>> {
+        async move {
+            let count = paths.len();
+            let places: Vec<Option<Place>> = paths
+                .into_iter()
+                .map(|path| {
+                    let root = self.handle(path.root())?.clone();
+                    let (shown, policy) = (self.roots.spell(&path), self.policy.clone());
+                    Some(Place { root, path: path.clone(), real: path, shown, policy })
+                })
+                .collect();
+            let read = off_thread(move || Ok(places.into_iter().map(|place| own_text(place?)).collect()));
+            read.await.unwrap_or_else(|_| vec![None; count])
+        }
+        .boxed()
+    }
+}
+
+/// The text of a file that nobody asked for; none where there is none that may be read.
+fn own_text(place: Place) -> Option<String> {
+    let forbidden = |path: &WorkspacePath| place.policy.forbids(&Effect::Read(path.scope())).is_some();
+    if forbidden(&place.path) {
+        return None;
+    }
+    let place = place.led(Follow::All).ok()?;
+    if place.policy.forbids(&Effect::Read(place.real.scope())).is_some() {
+        return None;
+    }
+    match file::read(&place) {
+        Ok(text) => Some(text),
+        Err(WorkspaceError::NotFound(_) | WorkspaceError::WrongKind { .. }) => None,
+        Err(error) => {
+            tracing::warn!("the model is not shown a file of the project: {error}");
+            None
+        }
+    }
+}
+
 impl Ground for DiskWorkspace {
     fn real<'a>(&'a self, path: &'a WorkspacePath) -> BoxFuture<'a, Option<WorkspacePath>> {
         async move { self.place(path, Follow::All).await.ok().map(|place| place.real) }.boxed()
@@ -111,6 +153,19 @@ impl Workspace for DiskWorkspace {
         async move {
             let place = self.allowed(permit, path, Follow::All, |path| Effect::Read(path.scope())).await?;
             off_thread(move || file::read(&place)).await
+        }
+        .boxed()
+    }
+
+    fn read_lines<'a>(
+        &'a self,
+        permit: &'a Permit,
+        path: &'a WorkspacePath,
+        range: LineRange,
+    ) -> BoxFuture<'a, Result<Excerpt, WorkspaceError>> {
+        async move {
+            let place = self.allowed(permit, path, Follow::All, |path| Effect::Read(path.scope())).await?;
+            off_thread(move || file::read_lines(&place, range)).await
         }
         .boxed()
     }

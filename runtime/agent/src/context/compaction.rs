@@ -60,15 +60,19 @@ impl Split {
         })
     }
 
-    /// What the model is asked: the conversation as data, and what the person wants to be kept in any case.
-    pub fn question(&self, id: MessageId, keep: &str) -> Conversation {
+    /// What the model is asked: the conversation as data, at most `most` bytes of it, and what the person wants to be kept
+    /// in any case.
+    pub fn question(&self, id: MessageId, keep: &str, most: usize) -> Conversation {
         let mut said = String::new();
         for message in self.older.iter() {
             for part in &message.parts {
                 tell(&mut said, message.role, part);
             }
         }
-        let mut text = format!("The conversation:\n\n{}\n\nSum it up.", fenced("text", &said));
+        let mut text = format!(
+            "The conversation:\n\n{}\n\nSum it up.",
+            fenced("text", ends(&said, most).as_deref().unwrap_or(&said))
+        );
         if !keep.is_empty() {
             let _ = write!(text, " What the person wants to be kept in any case: {keep}");
         }
@@ -90,7 +94,10 @@ fn tell(said: &mut String, role: Role, part: &Part) {
         Part::Thought { .. } => Ok(()),
         Part::Image { mime, .. } => writeln!(said, "[{who}: an image, {mime}]\n"),
         Part::Resource { uri, text } => writeln!(said, "[{who}: the text of {uri}] {}\n", capped(text, DONE)),
-        Part::ResourceLink { name, uri } => writeln!(said, "[{who}: a link to {name}, {uri}]\n"),
+        Part::ResourceLink { name, uri, text: None } => writeln!(said, "[{who}: a link to {name}, {uri}]\n"),
+        Part::ResourceLink { uri, text: Some(text), .. } => {
+            writeln!(said, "[{who}: a link to {uri}, which has the text] {}\n", capped(text, DONE))
+        }
         Part::ToolCall(call) => {
             writeln!(said, "[{who} calls {}] {}\n", call.name, capped(&call.arguments.to_string(), DONE))
         }
@@ -111,17 +118,27 @@ pub(super) fn shown(id: MessageId, summary: &str) -> Message {
     Message { id, role: Role::User, parts: vec![Part::Text { text }] }
 }
 
+/// Whether a message is small enough to stay as it was said.
+pub(super) fn may_stay(message: &Message) -> bool {
+    size(message) <= RECENT
+}
+
 /// About how many bytes a message has when it is sent.
 pub fn size(message: &Message) -> usize {
+    message.parts.iter().map(part_size).sum()
+}
+
+/// The same of one part.
+pub(super) fn part_size(part: &Part) -> usize {
     /// What stands around a part; an image is looked at in tiles, whatever its bytes are.
     const AROUND: usize = 32;
     const IMAGE: usize = 4096;
-    let parts = message.parts.iter().map(|part| match part {
+    let own = match part {
         Part::Text { text } | Part::Thought { text, .. } | Part::ToolResult { text, .. } => text.len(),
         Part::Image { .. } => IMAGE,
         Part::Resource { uri, text } => uri.len() + text.len(),
-        Part::ResourceLink { name, uri } => name.len() + uri.len(),
+        Part::ResourceLink { name, uri, text } => name.len() + uri.len() + text.as_ref().map_or(0, String::len),
         Part::ToolCall(call) => call.name.len() + call.arguments.to_string().len(),
-    });
-    parts.map(|part| part + AROUND).sum()
+    };
+    own + AROUND
 }

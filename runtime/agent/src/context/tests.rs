@@ -192,9 +192,10 @@ fn what_is_held_to_is_the_last_that_was_told() {
 #[test]
 fn a_client_s_instructions_follow_the_runtime_s_or_take_their_place() {
     let roots = Roots::new([("/p".into(), "/p".into()), ("/q".into(), "/q".into())]);
-    let prompt = |mode, text: &str| system_prompt(&roots, Mode::Plan, Some(&SystemPrompt { mode, text: text.into() }));
+    let prompt =
+        |mode, text: &str| system_prompt(&roots, Mode::Plan, Some(&SystemPrompt { mode, text: text.into() }), &[]);
     let place = "Folders:\n- /p\n- /q\n\nMode: Plan (Changes nothing, runs nothing and stays off the network).";
-    let own = system_prompt(&roots, Mode::Plan, None);
+    let own = system_prompt(&roots, Mode::Plan, None, &[]);
     assert_eq!(*own, format!("{INSTRUCTIONS}\n\n{place}"));
     assert_eq!(*prompt(SystemPromptMode::Append, "Be kind."), format!("{own}\n\nBe kind."));
     assert_eq!(*prompt(SystemPromptMode::Override, "Be kind."), format!("Be kind.\n\n{place}"));

@@ -86,6 +86,7 @@ fn message(event: &SessionEvent) -> Option<&MessageId> {
         | SessionEvent::Usage(_)
         | SessionEvent::Title { .. }
         | SessionEvent::ContextCleared
+        | SessionEvent::OutputsDropped { .. }
         | SessionEvent::ModeChanged { .. }
         | SessionEvent::BoundsChanged(_)
         | SessionEvent::CommandsChanged { .. }

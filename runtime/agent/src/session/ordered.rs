@@ -28,7 +28,10 @@ impl Approver for OrderedApprover {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, Approval> {
         Box::pin(async move {
             match self.outbox.flush().await {
-                Ok(()) => self.inner.ask(ask).await,
+                Ok(()) => {
+                    let _open = self.outbox.question();
+                    self.inner.ask(ask).await
+                }
                 Err(_) => Approval::NoChannel,
             }
         })
@@ -57,7 +60,10 @@ impl Elicitor for OrderedElicitor {
     fn fill_in(&self, form: Form) -> BoxFuture<'_, Reply> {
         Box::pin(async move {
             match self.in_turn().await {
-                Some(inner) => inner.fill_in(form).await,
+                Some(inner) => {
+                    let _open = self.outbox.question();
+                    inner.fill_in(form).await
+                }
                 None => Reply::NoChannel,
             }
         })
@@ -66,7 +72,10 @@ impl Elicitor for OrderedElicitor {
     fn open(&self, page: Page) -> BoxFuture<'_, Reply> {
         Box::pin(async move {
             match self.in_turn().await {
-                Some(inner) => inner.open(page).await,
+                Some(inner) => {
+                    let _open = self.outbox.question();
+                    inner.open(page).await
+                }
                 None => Reply::NoChannel,
             }
         })

@@ -8,13 +8,15 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::Instant;
 
 use crate::capability::PanelName;
-use crate::context::{History, Split, Title};
-use crate::event::{EventSink, SessionEvent, TurnEnd};
+use crate::context::{History, Split, Title, TurnUse};
+use crate::event::{ContextSize, EventSink, SessionEvent, TurnEnd};
 use crate::panel::StalePanels;
 use crate::store::{KeptOutput, SessionStore, StoreError};
 use crate::transcript::{Conversation, MessageId, SessionId, Spending, ToolCallId};
@@ -68,6 +70,31 @@ struct Inner {
     stale: StalePanels,
     failure: Mutex<Option<StoreError>>,
     haste: watch::Sender<bool>,
+    questions: Mutex<Questions>,
+}
+
+/// How long the person was asked something, in all.
+#[derive(Default)]
+struct Questions {
+    open: usize,
+    /// When the first of those that are open began.
+    since: Option<Instant>,
+    before: Duration,
+}
+
+/// A question to the person that is open until this is dropped.
+pub(super) struct Question<'a>(&'a Mutex<Questions>);
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        let mut questions = lock(self.0);
+        questions.open -= 1;
+        if questions.open == 0
+            && let Some(since) = questions.since.take()
+        {
+            questions.before += since.elapsed();
+        }
+    }
 }
 
 struct Said {
@@ -102,6 +129,7 @@ impl Outbox {
             stale,
             failure: Mutex::default(),
             haste,
+            questions: Mutex::default(),
         });
         let pump = Pump { session, store, audience, haste: Haste(Some(seen)), unkept: Vec::new() };
         tokio::spawn(pump.run(items, Arc::downgrade(&inner)));
@@ -179,6 +207,11 @@ impl Outbox {
         TURN.scope(turn, work)
     }
 
+    /// Makes this the queue of a part of the turn that the task works for.
+    pub(super) fn join_turn(&self) {
+        lock(&self.0.said).turn = TURN.try_with(|turn| *turn).ok();
+    }
+
     /// Ends the turn for all but itself: what it left open is over, see [`History::cut_short`], and what its tasks still
     /// tell is dropped.
     pub(super) fn cut_short(&self, why: &str, end: TurnEnd) {
@@ -193,6 +226,45 @@ impl Outbox {
     /// Whether the audience is to make haste.
     pub(super) fn hurry(&self, hurry: bool) {
         self.0.haste.send_replace(hurry);
+    }
+
+    /// What the model requests of the turn took that runs now.
+    pub fn turn_use(&self) -> TurnUse {
+        lock(&self.0.said).history.turn_use().clone()
+    }
+
+    /// About how much of the model's window the conversation takes; none where nobody has told of a window.
+    pub fn fill(&self) -> Option<ContextSize> {
+        lock(&self.0.said).history.fill()
+    }
+
+    /// About how many bytes the conversation has.
+    pub fn bytes(&self) -> usize {
+        lock(&self.0.said).history.bytes()
+    }
+
+    /// The files that tools and prompts named last: absolute paths.
+    pub fn places(&self) -> Vec<String> {
+        lock(&self.0.said).history.places()
+    }
+
+    /// See [`History::outputs_to_drop`].
+    pub fn outputs_to_drop(&self, keep: usize) -> Option<SessionEvent> {
+        lock(&self.0.said).history.outputs_to_drop(keep)
+    }
+
+    /// The person is being asked, until the answer is dropped.
+    pub(super) fn question(&self) -> Question<'_> {
+        let mut questions = lock(&self.0.questions);
+        questions.open += 1;
+        questions.since.get_or_insert_with(Instant::now);
+        Question(&self.0.questions)
+    }
+
+    /// How long the person was asked something, in all; questions at the same time count once.
+    pub fn asked(&self) -> Duration {
+        let questions = lock(&self.0.questions);
+        questions.before + questions.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// What all model requests have cost.

@@ -134,7 +134,7 @@ async fn every_kind_of_event_survives(store: &impl SessionStore) {
             parts: vec![
                 Part::Text { text: "hello".to_owned() },
                 Part::Image { data: "AAAA".into(), mime: "image/png".to_owned() },
-                Part::ResourceLink { name: "a".to_owned(), uri: "file:///a".to_owned() },
+                Part::ResourceLink { name: "a".to_owned(), uri: "file:///a".to_owned(), text: Some("t".to_owned()) },
             ],
             local: true,
         },
@@ -167,6 +167,7 @@ async fn every_kind_of_event_survives(store: &impl SessionStore) {
         }),
         SessionEvent::Title { title: "A title".to_owned(), provisional: false },
         SessionEvent::ContextCleared,
+        SessionEvent::OutputsDropped { before: MessageId::new("m1") },
         SessionEvent::CompactionStarted { id: MessageId::new("m2") },
         SessionEvent::CompactionText { id: MessageId::new("m2"), text: "sum".to_owned() },
         SessionEvent::CompactionEnded { id: MessageId::new("m2"), end: CompactionEnd::Cancelled },

@@ -45,6 +45,22 @@ impl Conversation {
         self.iter().skip_while(move |message| message.id != *id)
     }
 
+    /// The same messages, those changed that are `wanted`. What is not changed is shared.
+    #[must_use]
+    pub fn map(&self, mut wanted: impl FnMut(&Message) -> bool, change: impl Fn(&mut Message)) -> Self {
+        let block = |block: &Arc<Vec<Arc<Message>>>| {
+            let messages = block.iter().map(|message| {
+                let mut message = message.clone();
+                if wanted(&message) {
+                    change(Arc::make_mut(&mut message));
+                }
+                message
+            });
+            Arc::new(messages.collect())
+        };
+        Self { blocks: self.blocks.iter().map(block).collect() }
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.blocks.last().map_or(0, |last| (self.blocks.len() - 1) * BLOCK + last.len())

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::TurnContext;
-use crate::capability::ToolName;
+use crate::capability::{Effect, ToolName};
 use crate::event::{EventSink as _, SessionEvent, ToolCallStatus, ToolCallUpdate};
 use crate::gate::{Exhibit, Origin, Permit};
 use crate::model::ToolKind;
@@ -27,6 +27,20 @@ const FAREWELL: Duration = Duration::from_millis(500);
 pub(super) struct Announced {
     call: ToolCallId,
     ready: Result<Ready, ToolError>,
+}
+
+impl Announced {
+    /// Whether it leaves everything as it is, and asks nobody.
+    pub(super) fn only_reads(&self) -> bool {
+        let Ok(Ready { tool, arguments, .. }) = &self.ready else { return false };
+        tool.effects(arguments).is_ok_and(|effects| !effects.is_empty() && effects.iter().all(Effect::is_read))
+    }
+
+    /// The same, unless it is refused before it runs.
+    pub(super) fn unless(self, refused: Result<(), ToolError>) -> Self {
+        let Self { call, ready } = self;
+        Self { call, ready: ready.and_then(|ready| refused.map(|()| ready)) }
+    }
 }
 
 struct Ready {

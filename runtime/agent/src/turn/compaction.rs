@@ -10,6 +10,12 @@ use crate::event::{CompactionEnd, ContextSize, EventSink as _, SessionEvent};
 use crate::model::{Model, ModelErrorKind, ModelEvent, ModelRequest};
 use crate::transcript::{MessageId, StopReason, Usage};
 
+/// Bytes of a conversation that a summary is made of, at most, for each token of the model's window: what there is to sum
+/// up must leave room for the summary.
+const ASKED_BYTES: usize = 2;
+/// The same, where the window is not known.
+const ASKED: usize = 1024 * 1024;
+
 /// What became of a wish to sum up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compaction {
@@ -36,7 +42,9 @@ impl TurnContext {
         }
         let Some(split) = self.outbox.split() else { return Ok(Compaction::Nothing) };
         let id = self.outbox.next_message();
-        let messages = split.question(id.clone(), keep);
+        let window = self.outbox.fill().and_then(|size| usize::try_from(size.window).ok());
+        let most = window.map_or(ASKED, |window| window.saturating_mul(ASKED_BYTES));
+        let messages = split.question(id.clone(), keep, most);
         let asked = SUMMARY_INSTRUCTIONS.len() + messages.iter().map(context::size).sum::<usize>();
         let request = ModelRequest { system: SUMMARY_INSTRUCTIONS.into(), messages, tools: Arc::default(), effort };
         self.outbox.emit(SessionEvent::CompactionStarted { id: id.clone() });
@@ -96,7 +104,7 @@ impl TurnContext {
     /// of the request for the summary had.
     fn context_size(&self, split: &Split, summary: usize, asked: usize, usage: &Usage) -> Option<ContextSize> {
         let window = usage.window?;
-        let system = context::system_prompt(&self.roots, self.options.mode(), self.system_prompt.as_ref());
+        let system = self.system_prompt(&self.project.shown());
         let specs = self.tools.now().specs();
         let tools = specs.iter().map(|spec| spec.description.len() + spec.input.as_value().to_string().len());
         let recent = split.recent.iter().map(context::size);

@@ -1,5 +1,7 @@
 //! The doubles that the scenarios are played with.
 
+mod files;
+
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, RootId, Roots, ToolName, WorkspacePath};
-use acp_runtime_agent::context::History;
+use acp_runtime_agent::context::{ContextBudget, History, Project};
 use acp_runtime_agent::event::{SessionEvent, ToolCallStatus, TurnEnd};
 use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Ground, Permit};
 use acp_runtime_agent::model::{
@@ -22,8 +24,8 @@ use acp_runtime_agent::session::{
 use acp_runtime_agent::store::{
     Claim, KeptOutput, ListQuery, PointOfNoReturn, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
 };
-use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError, ToolSource};
-use acp_runtime_agent::transcript::{Conversation, Part, SessionId, ToolCallId, ToolContent, ToolOutcome};
+use acp_runtime_agent::tool::{Presentation, Tool, ToolArguments, ToolCatalog, ToolError, ToolSource};
+use acp_runtime_agent::transcript::{Conversation, Location, Part, SessionId, ToolCallId, ToolContent, ToolOutcome};
 use acp_runtime_agent::turn::{TurnContext, TurnLimits};
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
@@ -31,6 +33,8 @@ use futures::stream::BoxStream;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+
+pub use files::Files;
 
 /// What the model does for one request, in order.
 pub enum Line {
@@ -45,6 +49,8 @@ pub struct ScriptedModel {
     name: &'static str,
     answers: Mutex<VecDeque<Vec<Line>>>,
     pub requests: Mutex<Vec<Conversation>>,
+    /// The system prompt of each request.
+    pub systems: Mutex<Vec<String>>,
 }
 
 impl Model for ScriptedModel {
@@ -54,6 +60,7 @@ impl Model for ScriptedModel {
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'_, Result<ModelEvent, ModelError>> {
         self.requests.lock().unwrap().push(request.messages);
+        self.systems.lock().unwrap().push(request.system.to_string());
         let lines = self.answers.lock().unwrap().pop_front().unwrap_or_default();
         futures::stream::iter(lines)
             .filter_map(|line| async {
@@ -261,6 +268,7 @@ pub struct FakeTool {
     act: Act,
     hang: Option<(Arc<Notify>, Hang)>,
     plugin: Option<PluginId>,
+    locations: Vec<Location>,
 }
 
 /// What a tool waits for that has said that it started.
@@ -289,8 +297,8 @@ impl FakeTool {
     }
 
     /// A tool that says that it started and then waits for `go`.
-    pub fn waiting(name: &str, started: Arc<Notify>, go: Arc<Notify>) -> Arc<dyn Tool> {
-        Self::build(name, false, Box::new(|_| Ok(ToolOutcome::text("waited"))), Some((started, Hang::Until(go))))
+    pub fn waiting(name: &str, writes: bool, started: Arc<Notify>, go: Arc<Notify>) -> Arc<dyn Tool> {
+        Self::build(name, writes, Box::new(|_| Ok(ToolOutcome::text("waited"))), Some((started, Hang::Until(go))))
     }
 
     /// A tool that says that it started and ends with `act` when it is cancelled.
@@ -310,6 +318,12 @@ impl FakeTool {
         })
     }
 
+    /// A tool that works on a file.
+    pub fn at(name: &str, location: Location) -> Arc<dyn Tool> {
+        let locations = vec![location];
+        Arc::new(Self { locations, ..Self::make(name, false, Box::new(|_| Ok(ToolOutcome::text("x"))), None) })
+    }
+
     fn build(name: &str, writes: bool, act: Act, hang: Option<(Arc<Notify>, Hang)>) -> Arc<dyn Tool> {
         Arc::new(Self::make(name, writes, act, hang))
     }
@@ -322,7 +336,7 @@ impl FakeTool {
             input: InputSchema::new(json!({ "type": "object", "properties": { "n": { "type": "integer" } } })),
             kind: ToolKind::Other,
         };
-        Self { spec: Arc::new(spec), writes, act, hang, plugin: None }
+        Self { spec: Arc::new(spec), writes, act, hang, plugin: None, locations: Vec::new() }
     }
 }
 
@@ -347,6 +361,11 @@ impl Tool for FakeTool {
             effects.push(Effect::Write(path.scope()));
         }
         Ok(effects)
+    }
+
+    fn present(&self, _: &ToolArguments) -> Presentation {
+        let (title, locations) = (self.spec.title.clone(), self.locations.clone());
+        Presentation { title, locations, ..Presentation::default() }
     }
 
     fn preview<'a>(
@@ -401,6 +420,8 @@ pub struct Setting {
     pub source: Option<Arc<dyn ToolSource>>,
     pub on_busy: OnBusy,
     pub limits: TurnLimits,
+    pub budget: ContextBudget,
+    pub files: Files,
     /// Continues what this store has kept.
     pub store: Arc<MemoryStore>,
 }
@@ -415,6 +436,8 @@ impl Default for Setting {
             source: None,
             on_busy: OnBusy::Queue(2),
             limits: TurnLimits::default(),
+            budget: ContextBudget::default(),
+            files: Files::default(),
             store: Arc::default(),
         }
     }
@@ -424,7 +447,7 @@ impl Setting {
     pub fn play(self, answers: Vec<Vec<Line>>) -> Stage {
         let model = |name, answers: Vec<Vec<Line>>| {
             let answers = Mutex::new(answers.into());
-            Arc::new(ScriptedModel { name, answers, requests: Mutex::default() })
+            Arc::new(ScriptedModel { name, answers, ..ScriptedModel::default() })
         };
         let (model, other) = (model("scripted", answers), model("other", (0..9).map(|_| vec![stop()]).collect()));
         let screen = Arc::new(Screen::default());
@@ -451,8 +474,10 @@ impl Setting {
         let panels = Arc::new(PanelBoard::new(stale, options.switches().clone()));
         let commands = command_catalog(options.switches().clone());
         let roots = Roots::new([(PathBuf::from("/p"), PathBuf::from("/p"))]);
+        let files = Arc::new(self.files);
+        let project = Arc::new(Project::new(roots, files.clone(), files, self.budget));
         let (gate, limits, system_prompt) = (Arc::new(gate), self.limits, None);
-        let turns = TurnContext { options, tools, gate, roots, system_prompt, limits, outbox };
+        let turns = TurnContext { options, tools, gate, project, system_prompt, limits, outbox };
         let claims = self.store.claims.clone();
         claims.fetch_add(1, Ordering::SeqCst);
         let claim = Claim::new(move || {

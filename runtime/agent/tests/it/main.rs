@@ -4,7 +4,10 @@
 
 mod compaction;
 mod doubles;
+mod limits;
 mod outbox;
+mod project;
+mod room;
 mod session;
 mod sources;
 mod turn;

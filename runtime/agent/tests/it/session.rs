@@ -75,8 +75,9 @@ async fn cancel_ends_a_hanging_tool_and_answers_the_calls_behind_it() {
         msg-2 call-1 hang pending: hang
         msg-2 call-2 look pending: look
         call-1 in progress
+        call-2 in progress
+        call-2 completed x
         call-1 failed Error [cancelled]: the user cancelled the turn
-        call-2 failed Error [cancelled]: the user cancelled the turn
         title: a
         end: Cancelled
     "]]
@@ -112,6 +113,7 @@ async fn cancel_is_answered_in_time_whatever_the_tool_does() {
         msg-2 call-1 deaf pending: deaf
         msg-2 call-2 deaf pending: deaf
         call-1 in progress
+        call-2 in progress
         call-1 failed Error [cancelled]: the user cancelled the turn
         call-2 failed Error [cancelled]: the user cancelled the turn
         end: Cancelled
@@ -309,7 +311,7 @@ async fn a_turn_ends_with_the_model_that_it_began_with() {
 #[tokio::test]
 async fn a_call_is_not_run_once_its_plugin_is_off() {
     let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let tools = vec![FakeTool::waiting("wait", started.clone(), go.clone()), FakeTool::of_plugin("look")];
+    let tools = vec![FakeTool::waiting("wait", true, started.clone(), go.clone()), FakeTool::of_plugin("look")];
     let stage = Setting { tools, ..Setting::default() }
         .play(vec![vec![call("wait", json!({})), call("look", json!({})), stop()], vec![stop()]]);
     let prompt = stage.session.prompt(text("one"));

@@ -49,7 +49,7 @@ async fn what_a_source_adds_and_takes_away_is_seen_from_the_next_turn_on() {
     let source = Arc::new(Source::default());
     let late_call = || vec![call("late", json!({})), stop()];
     let stage = Setting {
-        tools: vec![FakeTool::waiting("wait", started.clone(), go.clone())],
+        tools: vec![FakeTool::waiting("wait", false, started.clone(), go.clone())],
         source: Some(source.clone()),
         ..Setting::default()
     }

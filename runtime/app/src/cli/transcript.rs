@@ -57,6 +57,7 @@ impl<O: Write, S: Write> Transcript<O, S> {
             | SessionEvent::Usage(_)
             | SessionEvent::Title { .. }
             | SessionEvent::ContextCleared
+            | SessionEvent::OutputsDropped { .. }
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }
             | SessionEvent::ModeChanged { .. }

@@ -49,7 +49,7 @@ impl Book {
     pub(super) fn subject(&self, origin: &Origin) -> Subject {
         let known = match origin {
             Origin::Plugin { plugin, .. } => self.plugins.get(plugin),
-            Origin::Model { .. } | Origin::Panel(_) | Origin::Command(_) => None,
+            Origin::Model { .. } | Origin::Panel(_) | Origin::Command(_) | Origin::Prompt => None,
         };
         Subject { name: origin.subject(), plugin: known.map(|known| known.identity.clone()) }
     }
@@ -88,7 +88,7 @@ impl GrantBook for Book {
     fn keeps(&self, origin: &Origin) -> bool {
         match origin {
             Origin::Plugin { plugin, .. } => self.plugins.get(plugin).is_some_and(|known| known.settled),
-            Origin::Model { .. } | Origin::Panel(_) | Origin::Command(_) => true,
+            Origin::Model { .. } | Origin::Panel(_) | Origin::Command(_) | Origin::Prompt => true,
         }
     }
 

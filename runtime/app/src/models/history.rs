@@ -103,7 +103,8 @@ fn chat_message(message: &Message, thoughts: bool, names: &HashMap<&ToolCallId, 
             }
             Part::Image { data, mime } => parts.push(ContentPart::from_binary_base64(mime, data.clone(), None)),
             Part::Resource { uri, text } => parts.push(ContentPart::from_text(resource(uri, text))),
-            Part::ResourceLink { name, uri } => {
+            Part::ResourceLink { uri, text: Some(text), .. } => parts.push(ContentPart::from_text(resource(uri, text))),
+            Part::ResourceLink { name, uri, text: None } => {
                 parts.push(ContentPart::from_text(format!(
                     "<resource_link name=\"{}\" uri=\"{}\"/>",
                     attribute(name),

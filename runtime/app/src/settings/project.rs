@@ -2,12 +2,12 @@
 
 use acp_runtime_agent::capability::{EffectPattern, PathGlob, PluginId};
 use acp_runtime_agent::policy::Mode;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use super::sections::Settings;
 use super::written::Written;
-use super::{SettingsError, file};
+use super::{Amount, SettingsError, Timeout, file};
 use crate::workspace::{OpenRoot, RootError, RootRegistry};
 
 /// Where a project keeps its file.
@@ -47,6 +47,10 @@ struct Plugins {
 #[serde(deny_unknown_fields, default)]
 struct Limits {
     model_requests: Option<NonZeroU32>,
+    turn_seconds: Option<Timeout>,
+    turn_tokens: Option<u64>,
+    turn_cost: Option<Amount>,
+    same_calls: Option<u32>,
     tool_output: Option<NonZeroUsize>,
 }
 
@@ -100,8 +104,13 @@ impl Settings {
                 ignored.push(wider("mode", mode.id(), self.mode.id()));
             }
         }
-        lower("limits.model_requests", &mut self.limits.model_requests, project.limits.model_requests, &mut ignored);
-        lower("limits.tool_output", &mut self.limits.tool_output, project.limits.tool_output, &mut ignored);
+        let (ours, theirs) = (&mut self.limits, project.limits);
+        lower("limits.model_requests", &mut ours.model_requests, theirs.model_requests, &mut ignored);
+        lower("limits.tool_output", &mut ours.tool_output, theirs.tool_output, &mut ignored);
+        limit("limits.turn_seconds", &mut ours.turn_seconds, theirs.turn_seconds, &mut ignored);
+        limit("limits.turn_tokens", &mut ours.turn_tokens, theirs.turn_tokens, &mut ignored);
+        limit("limits.turn_cost", &mut ours.turn_cost, theirs.turn_cost, &mut ignored);
+        limit("limits.same_calls", &mut ours.same_calls, theirs.same_calls, &mut ignored);
         ignored
     }
 }
@@ -110,6 +119,22 @@ fn lower<T: Ord + Copy + ToString>(key: &str, ours: &mut T, theirs: Option<T>, i
     match theirs {
         Some(theirs) if theirs <= *ours => *ours = theirs,
         Some(theirs) => ignored.push(wider(key, &theirs.to_string(), &ours.to_string())),
+        None => {}
+    }
+}
+
+/// The same where 0 is no limit at all.
+fn limit<T>(key: &str, ours: &mut T, theirs: Option<T>, ignored: &mut Vec<String>)
+where
+    T: PartialOrd + Copy + Default + Serialize,
+{
+    let none = T::default();
+    match theirs {
+        Some(theirs) if *ours == none || (theirs != none && theirs <= *ours) => *ours = theirs,
+        Some(theirs) => {
+            let shown = |value: T| serde_json::json!(value).to_string();
+            ignored.push(wider(key, &shown(theirs), &shown(*ours)));
+        }
         None => {}
     }
 }

@@ -1,7 +1,6 @@
 //! The sections of the user's file. Each key is read somewhere; its comment is what the documentation says of it.
 
 use std::collections::BTreeMap;
-use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -9,10 +8,10 @@ use std::time::Duration;
 use acp_runtime_agent::capability::{EffectPattern, PathGlob, PluginId};
 use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::session::OnBusy;
-use acp_runtime_agent::turn::TurnLimits;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use super::limits::{ContextSettings, LimitSettings};
 use super::log_filter::LogFilter;
 use super::shell::ShellSettings;
 use super::written::Written;
@@ -43,6 +42,8 @@ pub struct Settings {
     pub shell: ShellSettings,
     /// Which plugins there are.
     pub plugins: PluginSettings,
+    /// What the model is shown beside the conversation.
+    pub context: ContextSettings,
     /// How far things may go.
     pub limits: LimitSettings,
     /// What is logged.
@@ -139,7 +140,7 @@ pub struct PermissionSettings {
 }
 
 /// Seconds to wait; 0 is without end.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Timeout(#[schemars(range(min = 0))] f64);
 
@@ -232,42 +233,6 @@ pub struct PluginSettings {
 impl Default for PluginSettings {
     fn default() -> Self {
         Self { bundled: true, disabled: Vec::new(), paths: Vec::new(), settings: BTreeMap::new() }
-    }
-}
-
-/// `[limits]`
-#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct LimitSettings {
-    /// Model requests in one turn.
-    pub model_requests: NonZeroU32,
-    /// Bytes of one tool call's text that are kept and shown to the model.
-    pub tool_output: NonZeroUsize,
-    /// Bytes of one message from the client.
-    pub message: NonZeroUsize,
-    /// Days without use after which a session is forgotten; 0 keeps all.
-    pub session_days: u32,
-    /// Sessions that are kept at most, the latest ones; 0 keeps all.
-    pub sessions: u32,
-}
-
-impl Default for LimitSettings {
-    fn default() -> Self {
-        let TurnLimits { model_requests, tool_output } = TurnLimits::default();
-        Self {
-            model_requests: NonZeroU32::new(model_requests).unwrap_or(NonZeroU32::MIN),
-            tool_output: NonZeroUsize::new(tool_output).unwrap_or(NonZeroUsize::MIN),
-            message: NonZeroUsize::new(32 << 20).unwrap_or(NonZeroUsize::MIN),
-            session_days: 0,
-            sessions: 0,
-        }
-    }
-}
-
-impl LimitSettings {
-    /// The limits of a turn.
-    pub fn turn(&self) -> TurnLimits {
-        TurnLimits { model_requests: self.model_requests.get(), tool_output: self.tool_output.get() }
     }
 }
 

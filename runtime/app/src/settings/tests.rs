@@ -1,5 +1,7 @@
 //! The text of files against the values or the errors that they give.
 
+use std::time::Duration;
+
 use acp_runtime_agent::capability::{Effect, GrantSet, PathGlob, PathScope, RootId};
 use acp_runtime_agent::policy::{Decision, Rule};
 use acp_runtime_agent::session::OnBusy;
@@ -247,11 +249,17 @@ fn a_project_narrows() {
         permission.deny = ["run"]
         plugins.disabled = ["aar:notes"]
         limits.model_requests = 5
+        limits.turn_seconds = 60
+        limits.turn_tokens = 1000
+        limits.turn_cost = 0.5
+        limits.same_calls = 2
     "#;
     let ProjectSettings { settings, ignored } = home.in_project(&user, config).unwrap();
     assert!(ignored.is_empty(), "{ignored:?}");
     assert_eq!(settings.mode, Mode::ReadOnly);
-    assert_eq!(settings.limits.turn().model_requests, 5);
+    let limits = settings.limits.turn();
+    assert_eq!((limits.model_requests, limits.same_calls), (5, 2));
+    assert_eq!((limits.time, limits.tokens, limits.cost), (Some(Duration::from_secs(60)), Some(1000), Some(0.5)));
     assert_eq!(settings.plugins.disabled.len(), 2);
     let policy = settings.policy();
     for glob in ["a/x", "b/x", "deep/.env", ".git/hooks/pre-commit", "id_ed25519", "k.pem"] {
@@ -263,7 +271,7 @@ fn a_project_narrows() {
 
 #[test]
 fn a_project_never_widens() {
-    let home = Home::new("mode = 'review'\n[limits]\nmodel_requests = 5");
+    let home = Home::new("mode = 'review'\n[limits]\nmodel_requests = 5\nturn_cost = 2.5\nturn_tokens = 10");
     let user = home.load(Overrides::default()).unwrap();
     for (config, ignored) in [
         ("mode = 'auto'", "`mode = auto` is ignored: a project may only narrow the user's `review`"),
@@ -272,6 +280,9 @@ fn a_project_never_widens() {
             "limits.model_requests = 6",
             "`limits.model_requests = 6` is ignored: a project may only narrow the user's `5`",
         ),
+        ("limits.turn_cost = 0", "`limits.turn_cost = 0.0` is ignored: a project may only narrow the user's `2.5`"),
+        ("limits.turn_tokens = 11", "`limits.turn_tokens = 11` is ignored: a project may only narrow the user's `10`"),
+        ("limits.same_calls = 0", "`limits.same_calls = 0` is ignored: a project may only narrow the user's `3`"),
     ] {
         let narrowed = home.in_project(&user, config).unwrap();
         assert_eq!(narrowed.ignored.len(), 1, "{config}");

@@ -106,7 +106,8 @@ impl Files {
         Arc::new(OnFiles::<T> { files: self.clone(), tool: PhantomData })
     }
 
-    fn location(&self, path: &WorkspacePath, line: Option<u32>) -> Location {
+    /// A path, and a line there.
+    pub(super) fn location(&self, path: &WorkspacePath, line: Option<u32>) -> Location {
         Location { path: self.roots.display(path), line }
     }
 

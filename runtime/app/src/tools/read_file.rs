@@ -6,7 +6,7 @@ use acp_runtime_agent::capability::{Effect, WorkspacePath};
 use acp_runtime_agent::model::{ToolKind, ToolSpec};
 use acp_runtime_agent::tool::{Presentation, ToolError};
 use acp_runtime_agent::transcript::ToolOutcome;
-use acp_runtime_agent::workspace::{Excerpt, LineRange};
+use acp_runtime_agent::workspace::{Excerpt, LineRange, WorkspaceError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -94,7 +94,14 @@ async fn excerpt(call: &FileCall<'_, Arguments>, wanted: Wanted) -> Result<Excer
     if wanted.is_part {
         return Ok(call.files.workspace.read_lines(call.permit, &call.path, wanted.range()).await?);
     }
-    Ok(Excerpt::of(&call.read().await?, wanted.range()))
+    match call.files.workspace.read(call.permit, &call.path).await {
+        Ok(text) => Ok(Excerpt::of(&text, wanted.range())),
+        // Its beginning can be had all the same.
+        Err(WorkspaceError::TooLarge { .. }) => {
+            Ok(call.files.workspace.read_lines(call.permit, &call.path, wanted.range()).await?)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The lines that the model wants, counted from 1.

@@ -83,7 +83,7 @@ impl Before {
         match call.files.workspace.read(call.permit, &call.path).await {
             Ok(text) => Ok(Self::Text(text)),
             Err(WorkspaceError::NotFound(_)) => Ok(Self::Nothing),
-            Err(WorkspaceError::NotText(_) | WorkspaceError::TooLarge { .. }) => Ok(Self::Other),
+            Err(WorkspaceError::NotText { .. } | WorkspaceError::TooLarge { .. }) => Ok(Self::Other),
             Err(error) => Err(error.into()),
         }
     }

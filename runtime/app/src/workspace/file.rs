@@ -1,16 +1,20 @@
 //! Reading and replacing one file.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use acp_runtime_agent::workspace::WorkspaceError;
+use acp_runtime_agent::workspace::{Excerpt, LineRange, WorkspaceError};
 use cap_std::fs::{Dir, File, Metadata, OpenOptions, Permissions};
 
+use super::encoding;
 use super::place::Place;
 
 /// The most that is read of a file, in bytes.
 pub(super) const MOST_READ: u64 = 16 * 1024 * 1024;
+
+/// The most that is looked at of a larger one, of which some lines are wanted.
+const MOST_SCANNED: u64 = 1024 * 1024 * 1024;
 
 /// A file's text.
 pub(super) fn read(place: &Place) -> Result<String, WorkspaceError> {
@@ -24,7 +28,50 @@ pub(super) fn read(place: &Place) -> Result<String, WorkspaceError> {
     if size as u64 > MOST_READ {
         return Err(too_large(size as u64));
     }
-    String::from_utf8(bytes).map_err(|_| WorkspaceError::NotText(place.shown.clone()))
+    text(place, bytes)
+}
+
+/// Some lines of a file's text. Of a file that is too large to be read as a whole no more than is asked for is read, and
+/// how many lines it has is told only where its end was seen.
+pub(super) fn read_lines(place: &Place, range: LineRange) -> Result<Excerpt, WorkspaceError> {
+    let fail = |error| place.failure(&error);
+    let (file, metadata) = place.file()?;
+    if metadata.len() <= MOST_READ {
+        return Ok(Excerpt::of(&read(place)?, range));
+    }
+    let mut reader = BufReader::new(file.take(MOST_SCANNED));
+    let mut before = 0;
+    while before + 1 < range.first.max(1) {
+        if reader.skip_until(b'\n').map_err(fail)? == 0 {
+            return end_of(place, reader.get_ref(), before, String::new());
+        }
+        before += 1;
+    }
+    let (mut bytes, mut lines) = (Vec::new(), 0);
+    while lines < range.most {
+        let left = MOST_READ.saturating_sub(bytes.len() as u64);
+        if left == 0 {
+            break;
+        }
+        match (&mut reader).take(left).read_until(b'\n', &mut bytes).map_err(fail)? {
+            0 => return end_of(place, reader.get_ref(), before + lines, text(place, bytes)?),
+            _ => lines += 1,
+        }
+    }
+    Ok(Excerpt { text: text(place, bytes)?, total: None })
+}
+
+/// What was read to the end of a file, or of what is looked at of one.
+fn end_of(place: &Place, rest: &io::Take<File>, lines: u32, text: String) -> Result<Excerpt, WorkspaceError> {
+    if rest.limit() == 0 {
+        let (path, size) = (place.shown.clone(), MOST_SCANNED);
+        return Err(WorkspaceError::TooLarge { path, size, limit: MOST_SCANNED });
+    }
+    Ok(Excerpt { text, total: usize::try_from(lines).ok() })
+}
+
+fn text(place: &Place, bytes: Vec<u8>) -> Result<String, WorkspaceError> {
+    encoding::text(bytes).map_err(|seems| WorkspaceError::NotText { path: place.shown.clone(), seems })
 }
 
 /// Creates or replaces a file, whole or not at all, with the folders above it.

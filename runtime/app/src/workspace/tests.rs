@@ -389,7 +389,10 @@ async fn what_cannot_be_read_says_why() {
         ("missing", "`missing` does not exist"),
         ("real.txt/below", "`real.txt/below` does not exist"),
         ("huge", "`huge` has 16777217 bytes; at most 16777216 are read"),
-        ("binary", "`binary` is not a text file in UTF-8"),
+        (
+            "binary",
+            "`binary` is not a text file in UTF-8: it seems to be text in an older encoding, such as Latin-1: `iconv -f LATIN1 -t UTF-8` makes it readable",
+        ),
     ] {
         assert_eq!(disk.read(path).await.unwrap_err().to_string(), error);
     }

@@ -73,7 +73,7 @@ impl From<WorkspaceError> for HostError {
             WorkspaceError::LeadsElsewhere(_) => "std:conflict",
             WorkspaceError::TooLarge { .. } => "std:limit",
             WorkspaceError::WrongKind { .. }
-            | WorkspaceError::NotText(_)
+            | WorkspaceError::NotText { .. }
             | WorkspaceError::Exists(_)
             | WorkspaceError::Unusable { .. }
             | WorkspaceError::BadPattern { .. } => "std:invalid-args",

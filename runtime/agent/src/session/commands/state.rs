@@ -28,8 +28,12 @@ pub(super) async fn status(session: &Shared) -> Reply {
     for server in turns.tools.servers() {
         let _ = writeln!(text, "- MCP server `{}`: {server}", server.name);
     }
-    for root in turns.roots.iter() {
+    for root in turns.project.roots.iter() {
         let _ = writeln!(text, "- folder: `{}`", root.path.display());
+    }
+    for file in turns.project.files(&turns.outbox.places()).await {
+        let shown = if file.is_cut() { format!("{} of ", file.text.len()) } else { String::new() };
+        let _ = writeln!(text, "- project file: `{}` ({shown}{} bytes shown to the model)", file.path, file.size);
     }
     Ok(CommandReply::Text(text))
 }

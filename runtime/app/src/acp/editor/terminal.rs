@@ -169,7 +169,7 @@ impl Terminal for EditorTerminal {
                 Ok(answer) => (answer.output, answer.truncated),
                 Err(unanswered) => (format!("[the output cannot be had: {unanswered}]"), true),
             };
-            Ok(Ran { ending, output, cut, shown_in: Some(id) })
+            Ok(Ran { ending, output, cut, shown_in: Some(id), contained: false })
         })
     }
 }

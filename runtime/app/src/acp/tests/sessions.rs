@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
 use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, RootId, Roots, ToolName, WorkspacePath};
-use acp_runtime_agent::context::History;
+use acp_runtime_agent::context::{ContextBudget, History, Project, ProjectFiles};
 use acp_runtime_agent::event::{EventSink as _, SessionEvent};
 use acp_runtime_agent::gate::{AuditEntry, AuditSink, Gate, GrantBook, Ground, Origin, Permit};
 use acp_runtime_agent::model::{
@@ -474,6 +474,12 @@ impl GrantBook for Nothing {
 
 impl Ground for Nothing {}
 
+impl ProjectFiles for Nothing {
+    fn texts(&self, paths: Vec<WorkspacePath>) -> BoxFuture<'_, Vec<Option<String>>> {
+        Box::pin(async move { vec![None; paths.len()] })
+    }
+}
+
 impl AuditSink for Nothing {
     fn record(&self, _entry: AuditEntry<'_>) {}
 }
@@ -509,7 +515,8 @@ impl Factory {
         let shelf = Arc::new(Shelf(self.script.clone()));
         let options = Arc::new(Options::new(Choices::default(), shelf, vec![plugin]).unwrap());
         let leeway = options.leeway().clone();
-        let gate = Gate::new(Arc::new(Policy::default()), leeway, approver, nothing.clone(), nothing.clone(), nothing);
+        let gate =
+            Gate::new(Arc::new(Policy::default()), leeway, approver, nothing.clone(), nothing.clone(), nothing.clone());
         let files = face.overlay(&id, &roots, self.files.clone());
         let mut tools = ToolCatalog::new(options.switches().clone());
         for (name, kind) in [
@@ -525,7 +532,8 @@ impl Factory {
         let panels = Arc::new(panels);
         let commands = command_catalog(options.switches().clone());
         let (gate, limits, system_prompt) = (Arc::new(gate), TurnLimits::default(), setup.system_prompt);
-        let turns = TurnContext { options, tools, gate, roots, system_prompt, limits, outbox };
+        let project = Arc::new(Project::new(roots, files, nothing, ContextBudget::default()));
+        let turns = TurnContext { options, tools, gate, project, system_prompt, limits, outbox };
         self.careless.lock().unwrap().drain(..).for_each(|event| turns.outbox.emit(event));
         turns.outbox.emit(SessionEvent::ModeChanged { mode: Mode::Review });
         Ok(SessionParts { id, turns, commands, panels, on_busy: OnBusy::Queue(1) })

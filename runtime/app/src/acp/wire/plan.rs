@@ -90,6 +90,7 @@ impl ShownPlan {
             | SessionEvent::Usage(_)
             | SessionEvent::Title { .. }
             | SessionEvent::ContextCleared
+            | SessionEvent::OutputsDropped { .. }
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionText { .. }
             | SessionEvent::CompactionEnded { .. }

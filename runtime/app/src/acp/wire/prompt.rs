@@ -116,7 +116,7 @@ fn part(kind: Kind, block: Value) -> Result<Part, String> {
         Kind::Audio => Err("sounds are not taken".to_owned()),
         Kind::ResourceLink => {
             let link: schema::ResourceLink = read(block)?;
-            Ok(Part::ResourceLink { name: bounded(link.name)?, uri: bounded(link.uri)? })
+            Ok(Part::ResourceLink { name: bounded(link.name)?, uri: bounded(link.uri)?, text: None })
         }
         Kind::Resource => {
             let resource: schema::EmbeddedResource = read(block)?;
@@ -129,7 +129,7 @@ fn part(kind: Kind, block: Value) -> Result<Part, String> {
                     match blob.mime_type {
                         Some(mime) if is_image(&mime) => Ok(Part::Image { data: data.into(), mime }),
                         // No model takes the bytes, but its tools may read the file.
-                        _ => Ok(Part::ResourceLink { name: bounded(blob.uri.clone())?, uri: blob.uri }),
+                        _ => Ok(Part::ResourceLink { name: bounded(blob.uri.clone())?, uri: blob.uri, text: None }),
                     }
                 }
                 _ => Err("has neither `text` nor `blob`".to_owned()),

@@ -134,6 +134,7 @@ impl Narrator {
             // with its options, and the end of a turn is the answer to its prompt.
             SessionEvent::Plan { .. }
             | SessionEvent::ContextCleared
+            | SessionEvent::OutputsDropped { .. }
             | SessionEvent::BoundsChanged(_)
             | SessionEvent::PanelChanged { .. }
             | SessionEvent::TurnEnded { .. } => None,
@@ -203,7 +204,7 @@ fn blocks(part: Part) -> Vec<ContentBlock> {
             let resource = schema::EmbeddedResourceResource::TextResourceContents(contents);
             vec![ContentBlock::Resource(schema::EmbeddedResource::new(resource))]
         }
-        Part::ResourceLink { name, uri } => {
+        Part::ResourceLink { name, uri, text: _ } => {
             vec![ContentBlock::ResourceLink(schema::ResourceLink::new(line(&name, TITLE), line(&uri, TITLE)))]
         }
         // A person says none of these.

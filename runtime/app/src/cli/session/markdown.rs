@@ -120,6 +120,7 @@ impl Document {
             }
             SessionEvent::TurnEnded { end } => self.end(end),
             SessionEvent::ToolCallUpdated(_)
+            | SessionEvent::OutputsDropped { .. }
             | SessionEvent::ToolOutput { .. }
             | SessionEvent::Title { .. }
             | SessionEvent::CompactionStarted { .. }
@@ -154,7 +155,7 @@ impl Document {
                     self.block("", text);
                     Ok(())
                 }
-                Part::ResourceLink { name, uri } => writeln!(self.text, "> {}: {}", one_line(name), code(uri)),
+                Part::ResourceLink { name, uri, text: _ } => writeln!(self.text, "> {}: {}", one_line(name), code(uri)),
                 // A person says none of these.
                 Part::Thought { .. } | Part::ToolCall(_) | Part::ToolResult { .. } => Ok(()),
             };
@@ -311,7 +312,7 @@ mod tests {
             Part::Text { text: text.to_owned() },
             Part::Image { data: "AA==".into(), mime: "image/png".to_owned() },
             Part::Resource { uri: "file:///p/a".to_owned(), text: "```\nfenced\n```\n".to_owned() },
-            Part::ResourceLink { name: "b".to_owned(), uri: "file:///p/b".to_owned() },
+            Part::ResourceLink { name: "b".to_owned(), uri: "file:///p/b".to_owned(), text: None },
         ];
         SessionEvent::UserMessage { id: MessageId::new("u"), parts, local: false }
     }

@@ -8,6 +8,13 @@ use serde_json::json;
 /// Bytes for what is said beside the output.
 const AROUND: usize = 512;
 
+/// What programs say when the kernel keeps them from writing.
+const REFUSALS: [&str; 3] = ["Permission denied", "permission denied", "EACCES"];
+
+/// Why that may be.
+const CONTAINED: &str = "\n[commands may write only in the session's folders, in the temporary folder, and where the user's \
+                         `shell.writable` says: if it tried to write elsewhere, that is why]";
+
 /// Bytes that an output may have over what is kept: a note stands in it where something was left out already.
 const NOTE: usize = 128;
 
@@ -17,7 +24,7 @@ pub(super) fn room(limit: usize) -> usize {
 }
 
 pub(super) fn outcome(ran: Ran, command: &ShellCommand) -> ToolOutcome {
-    let Ran { ending, output, cut, shown_in } = ran;
+    let Ran { ending, output, cut, shown_in, contained } = ran;
     let shown = screen(&output);
     let shown = shown.trim_end();
     let short = ends(shown, command.keep + NOTE);
@@ -29,6 +36,9 @@ pub(super) fn outcome(ran: Ran, command: &ShellCommand) -> ToolOutcome {
     }
     text.push('\n');
     text.push_str(&said(&ending, command));
+    if contained && ending != Ending::Exited(0) && REFUSALS.iter().any(|refusal| shown.contains(refusal)) {
+        text.push_str(CONTAINED);
+    }
     let (code, signal) = match &ending {
         Ending::Exited(code) => (Some(*code), None),
         Ending::Killed(signal) => (None, Some(signal.clone())),
@@ -84,7 +94,8 @@ mod tests {
     }
 
     fn told(ending: Ending, output: &str, cut: bool, keep: usize) -> (String, Value, bool) {
-        let ran = Ran { ending, output: output.to_owned(), cut, shown_in: Some("terminal-1".to_owned()) };
+        let shown_in = Some("terminal-1".to_owned());
+        let ran = Ran { ending, output: output.to_owned(), cut, shown_in, contained: false };
         let outcome = outcome(ran, &command(keep));
         (outcome.for_model(), outcome.structured.unwrap(), outcome.failed)
     }
@@ -111,6 +122,20 @@ mod tests {
             let expected = json!({ "exit_code": code, "signal": signal, "timed_out": timed_out,
                                    "cancelled": cancelled, "truncated": false });
             assert_eq!(structured, expected);
+        }
+    }
+
+    #[test]
+    fn a_contained_command_that_was_refused_is_told_why() {
+        let said = |contained, code, output: &str| {
+            let output = output.to_owned();
+            let ran = Ran { ending: Ending::Exited(code), output, cut: false, shown_in: None, contained };
+            outcome(ran, &command(1000)).for_model()
+        };
+        let refused = "sh: 1: cannot create /etc/x: Permission denied";
+        assert_eq!(said(true, 2, refused), format!("{refused}\n[exit code 2]{CONTAINED}"));
+        for (contained, code, output) in [(false, 2, refused), (true, 0, refused), (true, 2, "not found")] {
+            assert!(!said(contained, code, output).contains("may write only"));
         }
     }
 

@@ -70,7 +70,7 @@ fn every_event_has_its_updates() {
         Part::Image { data: "aGk=".into(), mime: "image/png".to_owned() },
         Part::Image { data: "x".repeat(TEXT).into(), mime: "image/png".to_owned() },
         Part::Resource { uri: "file:///p/a".to_owned(), text: "a".to_owned() },
-        Part::ResourceLink { name: "b".to_owned(), uri: "file:///p/b".to_owned() },
+        Part::ResourceLink { name: "b".to_owned(), uri: "file:///p/b".to_owned(), text: None },
         Part::ToolResult { call: ToolCallId::new("call-1"), text: "never said by a person".to_owned(), failed: false },
     ];
     let usage = |window| Usage { input: 900, output: 200, cached: 0, window, cost: None };
@@ -267,7 +267,7 @@ proptest! {
                 parts: vec![
                     Part::Text { text: a.clone() },
                     Part::Resource { uri: a.clone(), text: b.clone() },
-                    Part::ResourceLink { name: a.clone(), uri: b.clone() },
+                    Part::ResourceLink { name: a.clone(), uri: b.clone(), text: None },
                     Part::Image { data: a.as_str().into(), mime: b.clone() },
                 ],
                 local: false,

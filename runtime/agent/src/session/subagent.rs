@@ -1,0 +1,242 @@
+//! A child of a session: it has a task of its own, some of the session's tools, and a budget; the session gets its report.
+//!
+//! The child asks the same model and passes the same gate, as a part of the call that began it: a person is asked about
+//! its effects as about that call's, and sees there what it does. Its conversation is its own and is not kept. What it
+//! uses up counts for the turn that it works for. Tested in `tests/it`.
+
+mod unkept;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{Audience, Haste, Outbox};
+use crate::context::{History, Project};
+use crate::event::{EventSink as _, SessionEvent, ToolCallStatus, ToolCallUpdate};
+use crate::gate::Gate;
+use crate::options::Options;
+use crate::panel::StalePanels;
+use crate::tool::{ToolCatalog, ToolError};
+use crate::transcript::{
+    Part, Role, SessionId, StopReason, SystemPrompt, SystemPromptMode, ToolCallId, ToolContent, ToolOutcome, Usage,
+};
+use crate::turn::{TurnContext, TurnError, TurnLimits};
+use unkept::Unkept;
+
+/// What a child is told beside what every session is told.
+const INSTRUCTIONS: &str = "You are a subagent: another agent has given you the one task that follows, and nobody answers \
+    questions. Do the task with the tools that you have, then write a report of what was found or done, with the paths \
+    and names that are needed to go on. The report is all that the other agent sees of you.";
+
+/// Lines of what a child did that are shown at a time.
+const SHOWN: usize = 12;
+
+/// What the children of a session work with.
+pub struct Subagents {
+    /// Which model answers, and in which mode.
+    pub options: Arc<Options>,
+    /// The tools that they can be given.
+    pub tools: ToolCatalog,
+    /// Decides on every effect.
+    pub gate: Arc<Gate>,
+    /// The session's project.
+    pub project: Arc<Project>,
+    /// How far a turn of the session may go; a child's goes no further.
+    pub limits: TurnLimits,
+    /// The session's events.
+    pub outbox: Outbox,
+}
+
+/// What a child is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// In words, with all that it has to know.
+    pub prompt: String,
+    /// The names of the tools that it gets.
+    pub tools: Vec<String>,
+    /// How often it may ask the model.
+    pub model_requests: u32,
+}
+
+impl Subagents {
+    /// Has a child do `task` for the call `call`, to its end or until `cancel`. The outcome is its report.
+    pub async fn run(
+        &self,
+        call: &ToolCallId,
+        task: Task,
+        cancel: &CancellationToken,
+    ) -> Result<ToolOutcome, ToolError> {
+        if !self.options.seat().get().0.understands() {
+            return Err(ToolError::to_model("invalid-args", "a subagent needs a model, and none is configured"));
+        }
+        let (told, mut events) = mpsc::unbounded_channel();
+        let child = self.child(call, &task, told)?;
+        child.outbox.join_turn();
+        let id = child.outbox.next_message();
+        let parts = vec![Part::Text { text: task.prompt }];
+        child.outbox.emit(SessionEvent::UserMessage { id, parts, local: false });
+        let mut relay = Relay { call, outbox: &self.outbox, lines: Vec::new(), places: HashMap::new() };
+        let outcome = {
+            let mut answer = std::pin::pin!(child.answer(cancel));
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(event) = events.recv() => relay.tell(event),
+                    outcome = &mut answer => break outcome,
+                }
+            }
+        };
+        // What is left of it is nobody's to keep, so it cannot fail.
+        let _ = child.outbox.flush().await;
+        while let Ok(event) = events.try_recv() {
+            relay.tell(event);
+        }
+        let stop = outcome.map_err(|error| match error {
+            TurnError::Internal(reason) => ToolError::Fatal(reason),
+            error @ (TurnError::Model(_) | TurnError::Store(_)) => {
+                ToolError::to_model("internal", format!("the subagent failed: {error}"))
+            }
+        })?;
+        relay.report(&child.outbox, stop)
+    }
+
+    /// A session that keeps nothing.
+    fn child(
+        &self,
+        call: &ToolCallId,
+        task: &Task,
+        told: mpsc::UnboundedSender<SessionEvent>,
+    ) -> Result<TurnContext, ToolError> {
+        let outbox = Outbox::new(
+            SessionId::new(format!("subagent-{call}")),
+            History::default(),
+            StalePanels::default(),
+            Arc::new(Unkept),
+            Arc::new(Channel(told)),
+        );
+        Ok(TurnContext {
+            options: self.options.clone(),
+            tools: self.tools_for(task)?,
+            gate: Arc::new(self.gate.on_behalf_of(call.clone())),
+            project: self.project.clone(),
+            system_prompt: Some(SystemPrompt { mode: SystemPromptMode::Append, text: INSTRUCTIONS.to_owned() }),
+            limits: self.limits_for(task),
+            outbox,
+        })
+    }
+
+    fn tools_for(&self, task: &Task) -> Result<ToolCatalog, ToolError> {
+        let all = self.tools.now();
+        let mut tools = ToolCatalog::new(self.options.switches().clone());
+        for name in &task.tools {
+            let tool = all.get(name).ok_or_else(|| {
+                let near = all.near(name);
+                let hint =
+                    if near.is_empty() { String::new() } else { format!("; did you mean `{}`?", near.join("`, `")) };
+                let name: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
+                ToolError::to_model("invalid-args", format!("there is no tool `{name}` that a subagent can have{hint}"))
+            })?;
+            // One that is named twice is there once.
+            let _ = tools.add(tool.clone());
+        }
+        Ok(tools)
+    }
+
+    /// What is left to the turn that it works for, and no more requests than the task has.
+    fn limits_for(&self, task: &Task) -> TurnLimits {
+        let used = self.outbox.turn_use();
+        let spent = used.spending.all().iter().map(|cost| cost.amount).fold(0.0, f64::max);
+        TurnLimits {
+            model_requests: task.model_requests.min(self.limits.model_requests),
+            tokens: self.limits.tokens.map(|limit| limit.saturating_sub(used.tokens)),
+            cost: self.limits.cost.map(|limit| (limit - spent).max(0.0)),
+            // The time of the turn that it works for ends it.
+            time: None,
+            ..self.limits
+        }
+    }
+}
+
+/// Hands on what a child tells to whoever waits for it.
+struct Channel(mpsc::UnboundedSender<SessionEvent>);
+
+impl Audience for Channel {
+    fn show<'a>(&'a self, events: Vec<SessionEvent>, _haste: &'a Haste) -> BoxFuture<'a, ()> {
+        for event in events {
+            // Nobody waits for what comes after the end.
+            let _ = self.0.send(event);
+        }
+        Box::pin(async {})
+    }
+}
+
+/// Tells the session of what a child does.
+struct Relay<'a> {
+    call: &'a ToolCallId,
+    outbox: &'a Outbox,
+    /// What it has done.
+    lines: Vec<String>,
+    /// The line of each call.
+    places: HashMap<ToolCallId, usize>,
+}
+
+impl Relay<'_> {
+    fn tell(&mut self, event: SessionEvent) {
+        match event {
+            // How full its own window is says nothing of the session's.
+            SessionEvent::Usage(usage) => self.outbox.emit(SessionEvent::Usage(Usage { window: None, ..usage })),
+            SessionEvent::Notice(notice) => self.outbox.emit(SessionEvent::Notice(notice)),
+            SessionEvent::ToolCallStarted { call, title, .. } => {
+                self.places.insert(call.id, self.lines.len());
+                self.lines.push(format!("- {title}"));
+                self.show();
+            }
+            SessionEvent::ToolCallUpdated(ToolCallUpdate { id, status: Some(ToolCallStatus::Failed), .. }) => {
+                let line = self.places.get(&id).and_then(|place| self.lines.get_mut(*place));
+                if let Some(line) = line {
+                    line.push_str(" (failed)");
+                    self.show();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn show(&self) {
+        let content = Some(vec![ToolContent::Text { text: self.log() }]);
+        self.outbox
+            .emit(SessionEvent::ToolCallUpdated(ToolCallUpdate { content, ..ToolCallUpdate::of(self.call.clone()) }));
+    }
+
+    /// The last things that it did.
+    fn log(&self) -> String {
+        let before = self.lines.len().saturating_sub(SHOWN);
+        let more = if before > 0 { format!("({before} before these)\n") } else { String::new() };
+        format!("{more}{}", self.lines.get(before..).unwrap_or_default().join("\n"))
+    }
+
+    fn report(self, child: &Outbox, stop: StopReason) -> Result<ToolOutcome, ToolError> {
+        let messages = child.messages();
+        let said = messages.iter().rev().find(|message| message.role == Role::Assistant).map(|message| {
+            let texts = message.parts.iter().filter_map(|part| match part {
+                Part::Text { text } => Some(text.trim()),
+                _ => None,
+            });
+            texts.collect::<Vec<_>>().join("\n\n")
+        });
+        let said = said.filter(|said| !said.is_empty()).unwrap_or_else(|| "(the subagent wrote no report)".to_owned());
+        let end = match stop {
+            StopReason::EndTurn => "",
+            StopReason::MaxTokens => "; it was stopped at a limit of tokens or cost, and may not have finished",
+            StopReason::MaxTurnRequests => "; it was stopped at its limit of requests or time, and has not finished",
+            StopReason::Refusal => "; its model refused to go on",
+            StopReason::Cancelled => return Err(ToolError::cancelled()),
+        };
+        let note = format!("[subagent: {} calls, {} tokens{end}]", self.lines.len(), child.turn_use().tokens);
+        let failed = stop != StopReason::EndTurn;
+        Ok(ToolOutcome { failed, ..ToolOutcome::text(format!("{said}\n\n{note}")) })
+    }
+}

@@ -1,0 +1,100 @@
+//! The limits of a turn, as the configuration sets them, and room in the window, over the real binary.
+
+use acp_runtime_tests::{EditorOptions, Runtime};
+use serde_json::json;
+
+/// Lists the folder for ever, each time in another way, at a tenth of a dollar.
+fn endless() -> String {
+    let replies = (0..12).map(|n| {
+        format!(
+            "[[reply]]\nsteps = [{{ call = {{ tool = \"grep\", arguments = {{ pattern = \"{n}\" }} }} }}, {{ usage = {{ \
+             input = 90, output = 10, cost = 0.1 }} }}]\n"
+        )
+    });
+    format!("quiet = true\nrepeat = true\n{}", replies.collect::<String>())
+}
+
+#[tokio::test]
+async fn a_turn_ends_at_its_limit_and_says_which() {
+    for (limit, stop, requests, said) in [
+        ("model_requests = 5", "max_turn_requests", 5, "it asked the model 5 times, and `limits.model_requests`"),
+        ("turn_tokens = 500", "max_tokens", 5, "it used 500 tokens of 500, and `limits.turn_tokens`"),
+        ("turn_cost = 0.5", "max_tokens", 5, "it cost 0.5 USD of 0.5, and `limits.turn_cost`"),
+    ] {
+        let runtime = Runtime::scripted(&endless()).config(&format!("[limits]\n{limit}\n"));
+        let editor = runtime.editor_with(EditorOptions::default().offering("/session/notices", json!({}))).await;
+        let session = editor.new_session().await;
+        let turn = editor.prompt(&session, "Go.").await;
+        assert_eq!((turn.stop.as_str(), turn.calls().len()), (stop, requests), "{limit}");
+        assert!(turn.text().contains(said), "{}", turn.text());
+        let warned: Vec<_> = turn.of("notice").map(|notice| notice["title"].to_string()).collect();
+        assert!(warned.len() == 1 && warned[0].contains("80% of its"), "{limit}: {warned:?}");
+        let next = editor.prompt(&session, "Go on.").await;
+        assert_eq!((next.stop.as_str(), next.calls().len()), (stop, requests), "each turn has its own");
+        editor.close().await;
+    }
+}
+
+#[tokio::test]
+async fn time_ends_a_turn_that_waits() {
+    let waits = "quiet = true\n[[reply]]\nsteps = [{ text = \"Let me\" }, { delay_ms = 600000 }]\n[[reply]]\nsteps = [{ text = \"ok\" }]\n";
+    let runtime = Runtime::scripted(waits).config("[limits]\nturn_seconds = 0.2\n");
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let turn = editor.prompt(&session, "Go.").await;
+    assert_eq!(turn.stop, "max_turn_requests");
+    assert!(turn.text().contains("it took 0.2 s, and `limits.turn_seconds`"), "{}", turn.text());
+    assert_eq!(editor.prompt(&session, "Go on.").await.stop, "end_turn");
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn the_same_call_again_and_again_is_stopped() {
+    let same =
+        "quiet = true\nrepeat = true\n[[reply]]\nsteps = [{ call = { tool = \"list_directory\", arguments = {} } }]\n";
+    for (config, stop, refused) in
+        [("", "max_turn_requests", 4), ("[limits]\nsame_calls = 0\nmodel_requests = 9\n", "max_turn_requests", 0)]
+    {
+        let editor = Runtime::scripted(same).config(config).editor().await;
+        let session = editor.new_session().await;
+        let turn = editor.prompt(&session, "Go.").await;
+        assert_eq!(turn.stop, stop);
+        let failed = turn.calls().iter().filter(|call| call.status() == "failed").count();
+        assert_eq!(failed, refused, "{config}");
+        editor.close().await;
+    }
+}
+
+/// The window is full after the second answer: the third prompt is preceded by a summary, of which the client is told as
+/// it offers.
+#[tokio::test]
+async fn room_is_made_before_the_window_is_full() {
+    let scenario = r#"
+quiet = true
+[[reply]]
+steps = [{ text = "one" }, { usage = { input = 400, output = 10, window = 1000 } }]
+[[reply]]
+steps = [{ text = "two" }, { usage = { input = 900, output = 10, window = 1000 } }]
+[[reply]]
+steps = [{ text = "They count." }, { usage = { input = 100, output = 5, window = 1000 } }]
+[[reply]]
+steps = [{ text = "three" }, { usage = { input = 150, output = 10, window = 1000 } }]
+"#;
+    for offers in [true, false] {
+        let options = EditorOptions::default();
+        let options = if offers { options.offering("/session/compaction", json!({})) } else { options };
+        let editor = Runtime::scripted(scenario).editor_with(options).await;
+        let session = editor.new_session().await;
+        for prompt in ["count", "go on"] {
+            editor.prompt(&session, prompt).await;
+        }
+        let turn = editor.prompt(&session, "and on").await;
+        let states: Vec<_> = turn.of("compaction_update").map(|update| update["status"].clone()).collect();
+        if offers {
+            assert_eq!((turn.text().as_str(), states), ("three", vec![json!("in_progress"), json!("completed")]));
+        } else {
+            assert_eq!((turn.text().as_str(), states), ("They count.three", vec![]));
+        }
+        editor.close().await;
+    }
+}

@@ -1,0 +1,154 @@
+//! Children of a session: what they may do, what is seen of them, and when they end.
+
+use acp_runtime_tests::{EditorOptions, Runtime};
+use serde_json::json;
+
+/// A call of `spawn_agent`, then what the child does, then what the session says.
+fn scenario(arguments: &serde_json::Value, child: &str) -> String {
+    format!(
+        "quiet = true\n[[reply]]\nsteps = [{{ call = {{ tool = \"spawn_agent\", arguments = {} }} }}]\n{child}\n\
+         [[reply]]\nsteps = [{{ text = \"I see.\" }}]\n",
+        inline(arguments)
+    )
+}
+
+/// JSON as an inline table of TOML.
+fn inline(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Object(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{name} = {}", inline(value))).collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+const READS: &str = r#"
+[[reply]]
+steps = [{ call = { tool = "read_file", arguments = { path = "a.txt" } } }, { usage = { input = 700, output = 7, window = 1000, cost = 0.5 } }]
+[[reply]]
+when = "tool-succeeded"
+steps = [{ text = "It says hello." }, { usage = { input = 800, output = 8, window = 1000, cost = 0.25 } }]
+"#;
+
+#[tokio::test]
+async fn a_child_reads_and_reports() {
+    let runtime =
+        Runtime::scripted(&scenario(&json!({ "task": "What does a.txt say?" }), READS)).file("a.txt", "hello");
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let turn = editor.prompt(&session, "Find out.").await;
+    assert_eq!(turn.text(), "I see.", "what the child says is not the session's");
+    let call = turn.call();
+    assert_eq!((call.status(), call.titles[0].as_str()), ("completed", "Subagent: What does a.txt say?"));
+    assert_eq!(call.text(), "It says hello.\n\n[subagent: 1 calls, 1515 tokens]");
+    let seen = turn.updates.iter().any(|update| update["content"][0]["content"]["text"] == "- Read `a.txt`");
+    assert!(seen, "what it does is seen while it does it: {:#?}", turn.updates);
+    assert!(turn.of("usage_update").next().is_none(), "its window is not the session's");
+    let cost = editor.prompt(&session, "/cost").await.text();
+    assert!(cost.contains("0.75 USD"), "but its cost is: {cost}");
+    // A loaded session shows the same, and goes on.
+    editor.close().await;
+    let editor = runtime.editor().await;
+    let replay = editor.load_session(&session).await;
+    assert_eq!(replay.call().text(), call.text());
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a_child_s_effects_are_asked_for_as_the_call_s() {
+    let writes = r#"
+[[reply]]
+steps = [{ call = { tool = "write_file", arguments = { path = "b.txt", content = "b" } } }]
+[[reply]]
+when = "tool-succeeded"
+steps = [{ text = "Written." }]
+[[reply]]
+when = "tool-failed"
+steps = [{ text = "They said no." }]
+"#;
+    for (answer, report, written) in [("allow_once", "Written.", true), ("reject_once", "They said no.", false)] {
+        let arguments = json!({ "task": "Write b.txt", "tools": ["write_file", "read_file", "write_file"] });
+        let runtime = Runtime::scripted(&scenario(&arguments, writes));
+        let options = EditorOptions::default().answering(move |_| acp_runtime_tests::Answer::Pick(answer));
+        let editor = runtime.editor_with(options).await;
+        let session = editor.new_session().await;
+        let prompt = editor.begin_prompt(&session, "Have it written.");
+        let asked = editor.until_asked(1).await;
+        assert_eq!(asked.call["toolCallId"], "call-1", "a call that the client knows");
+        assert!(asked.title().contains("write `b.txt`"), "{}", asked.title());
+        let turn = editor.turn(prompt).await.unwrap();
+        assert!(turn.call().text().starts_with(report), "{}", turn.call().text());
+        assert_eq!(runtime.project().join("b.txt").exists(), written);
+        editor.close().await;
+    }
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused() {
+    let runtime = Runtime::scripted("quiet = true\n[[reply]]\nsteps = [{ text = \"x\" }]\n");
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    for (arguments, reason) in [
+        (json!({ "task": " " }), "`task` says nothing"),
+        (
+            json!({ "task": "t", "tools": ["read_fil"] }),
+            "there is no tool `read_fil` that a subagent can have; did you mean `read_file`?",
+        ),
+        (json!({ "task": "t", "tools": ["update_plan"] }), "`update_plan` belongs to the session"),
+        (json!({ "task": "t", "tools": ["spawn_agent"] }), "there is no tool `spawn_agent` that a subagent can have"),
+        (json!({ "task": "t", "max_requests": 51 }), "51 is greater than the maximum of 50"),
+    ] {
+        let said = editor.prompt(&session, &format!("/call spawn_agent {arguments}")).await.text();
+        assert!(said.contains("Error [invalid-args]") && said.contains(reason), "{arguments}: {said}");
+    }
+    editor.close().await;
+    let editor = Runtime::new().editor().await;
+    let session = editor.new_session().await;
+    let said = editor.prompt(&session, "/call spawn_agent {\"task\": \"t\"}").await.text();
+    assert!(said.contains("a subagent needs a model"), "{said}");
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a_child_has_its_own_limit() {
+    let reads = r#"
+[[reply]]
+steps = [{ call = { tool = "list_directory", arguments = { path = "." } } }]
+[[reply]]
+steps = [{ text = "Half of it." }, { call = { tool = "read_file", arguments = { path = "a.txt" } } }]
+"#;
+    let runtime = Runtime::scripted(&scenario(&json!({ "task": "t", "max_requests": 2 }), reads)).file("a.txt", "a");
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let turn = editor.prompt(&session, "Go.").await;
+    assert_eq!((turn.stop.as_str(), turn.text().as_str()), ("end_turn", "I see."));
+    let call = turn.call();
+    let note = "[subagent: 2 calls, 0 tokens; it was stopped at its limit of requests or time, and has not finished]";
+    assert_eq!((call.status(), call.text()), ("failed", format!("Half of it.\n\n{note}")));
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_ends_its_children() {
+    let waits = r#"
+[[reply]]
+steps = [{ call = { tool = "read_file", arguments = { path = "a.txt" } } }]
+[[reply]]
+steps = [{ delay_ms = 600000 }]
+"#;
+    let runtime = Runtime::scripted(&scenario(&json!({ "task": "t" }), waits)).file("a.txt", "a");
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let prompt = editor.begin_prompt(&session, "Go.");
+    editor
+        .until_update(&session, "the child's call", |update| {
+            update["content"][0]["content"]["text"] == "- Read `a.txt`"
+        })
+        .await;
+    editor.cancel(&session);
+    let turn = editor.turn(prompt).await.unwrap();
+    assert_eq!((turn.stop.as_str(), turn.call().status()), ("cancelled", "failed"));
+    editor.close().await;
+}
