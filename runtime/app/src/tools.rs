@@ -6,16 +6,20 @@
 //! about policy or about who asks. Tested as tables against a real folder.
 
 mod ask_user;
+mod delete_path;
 mod edit_file;
 mod find_files;
 mod grep;
+mod line_ends;
 mod list_directory;
+mod move_path;
 mod near_miss;
 mod on_files;
 mod output;
 mod read_file;
 mod shell;
 mod spawn_agent;
+mod think;
 mod update_plan;
 mod write_file;
 
@@ -61,11 +65,14 @@ pub fn native_tools(surroundings: Surroundings) -> Vec<Arc<dyn Tool>> {
         files.tool::<read_file::ReadFile>(),
         files.tool::<write_file::WriteFile>(),
         files.tool::<edit_file::EditFile>(),
+        Arc::new(move_path::MovePath(files.clone())),
+        Arc::new(delete_path::DeletePath(files.clone())),
         files.tool::<list_directory::ListDirectory>(),
         files.tool::<find_files::FindFiles>(),
         files.tool::<grep::Grep>(),
         Arc::new(shell::Shell { files, terminal, events: events.clone(), limits: shell }),
         Arc::new(update_plan::UpdatePlan(events)),
+        Arc::new(think::Think),
         Arc::new(ask_user::AskUser(elicitor)),
     ]
 }

@@ -1,4 +1,4 @@
-//! `edit_file`: one piece of a file replaced by another.
+//! `edit_file`: pieces of a file replaced by others, all of them or none.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,9 +10,13 @@ use acp_runtime_agent::transcript::{ToolContent, ToolOutcome, change};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::line_ends::LineEnds;
 use super::near_miss::near_miss;
 use super::on_files::{FileCall, FileTool, Files};
 use super::spec;
+
+/// Edits of one call.
+const MOST_EDITS: usize = 100;
 
 static SPEC: LazyLock<Arc<ToolSpec>> = LazyLock::new(|| {
     spec::<Arguments>(
@@ -21,7 +25,8 @@ static SPEC: LazyLock<Arc<ToolSpec>> = LazyLock::new(|| {
         ToolKind::Edit,
         "Replaces `old_string` in a file by `new_string`. `old_string` must be in the file exactly once, character by \
          character, indentation included and without the line numbers of read_file; give lines around it until it is \
-         unique, or set `replace_all`.",
+         unique, or set `replace_all`. For several changes of one file give `edits` in their place: each is made in what \
+         the one before left, and if one cannot be made none is.",
     )
 });
 
@@ -30,6 +35,23 @@ static SPEC: LazyLock<Arc<ToolSpec>> = LazyLock::new(|| {
 pub(super) struct Arguments {
     /// The file: absolute, or relative to the session's first folder.
     path: String,
+    /// The text to replace.
+    #[serde(default)]
+    old_string: String,
+    /// What stands there afterwards.
+    #[serde(default)]
+    new_string: String,
+    /// Replace every occurrence.
+    #[serde(default)]
+    replace_all: bool,
+    /// Several changes, in their order; at most 100.
+    #[serde(default)]
+    edits: Vec<Piece>,
+}
+
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Piece {
     /// The text to replace.
     old_string: String,
     /// What stands there afterwards.
@@ -80,50 +102,77 @@ impl FileTool for EditFile {
     }
 }
 
+impl Arguments {
+    /// What is to be replaced, in order.
+    fn pieces(&self) -> Result<Vec<Piece>, ToolError> {
+        let Self { path: _, old_string, new_string, replace_all, edits } = self;
+        let one = !old_string.is_empty() || !new_string.is_empty();
+        match (one, edits.len()) {
+            (true, 0) => Ok(vec![Piece {
+                old_string: old_string.clone(),
+                new_string: new_string.clone(),
+                replace_all: *replace_all,
+            }]),
+            (false, 0) => Err(invalid("give `old_string` and `new_string`, or several of them in `edits`".to_owned())),
+            (false, 1..=MOST_EDITS) => Ok(edits.clone()),
+            (true, _) => Err(invalid("give `old_string` and `new_string`, or `edits`, but not both".to_owned())),
+            (false, count) => Err(invalid(format!("{count} edits are too many for one call: at most {MOST_EDITS}"))),
+        }
+    }
+}
+
 struct Edit {
     text: String,
-    /// Where `old_string` stood, counted from 1.
+    /// Where the pieces stood, counted from 1, each in what the edit before had left.
     lines: Vec<usize>,
 }
 
 fn edited(text: &str, arguments: &Arguments) -> Result<Edit, ToolError> {
-    let refuse = |message: String| Err(ToolError::to_model("invalid-args", message));
-    if arguments.old_string.is_empty() {
-        return refuse("`old_string` is empty: to write a whole file use write_file".to_owned());
-    }
-    if arguments.old_string == arguments.new_string {
-        return refuse("`old_string` and `new_string` are the same: nothing would change".to_owned());
-    }
-    let (old, new) = if has_dos_endings(text) {
-        (with_dos_endings(&arguments.old_string), with_dos_endings(&arguments.new_string))
-    } else {
-        (arguments.old_string.clone(), arguments.new_string.clone())
-    };
-    let lines = lines_of(text, &old);
+    let pieces = arguments.pieces()?;
     let path = plain::name(&arguments.path);
+    let mut edit = Edit { text: text.to_owned(), lines: Vec::new() };
+    for (number, piece) in (1..).zip(&pieces) {
+        let done = replaced(&edit.text, piece, &path).map_err(|error| match error {
+            ToolError::ToModel { kind, message } if pieces.len() > 1 => {
+                let nothing = "nothing was changed";
+                ToolError::to_model(kind, format!("edit {number} of {} ({nothing}): {message}", pieces.len()))
+            }
+            error => error,
+        })?;
+        edit.text = done.text;
+        edit.lines.extend(done.lines);
+    }
+    Ok(edit)
+}
+
+fn replaced(text: &str, piece: &Piece, path: &str) -> Result<Edit, ToolError> {
+    let Piece { old_string, new_string, replace_all } = piece;
+    if old_string.is_empty() {
+        return Err(invalid("`old_string` is empty: to write a whole file use write_file".to_owned()));
+    }
+    if old_string == new_string {
+        return Err(invalid("`old_string` and `new_string` are the same: nothing would change".to_owned()));
+    }
+    let ends = LineEnds::of(text);
+    let (old, new) = (ends.put_into(old_string), ends.put_into(new_string));
+    let lines = lines_of(text, &old);
     match lines.len() {
         0 => Err(ToolError::to_model(
             "not-found",
-            format!("`old_string` is not in `{path}`: {}", near_miss(text, &arguments.old_string)),
+            format!("`old_string` is not in `{path}`: {}", near_miss(text, old_string)),
         )),
-        1 => Ok(Edit { text: text.replacen(&old, &new, 1), lines }),
-        _ if arguments.replace_all => Ok(Edit { text: text.replace(&old, &new), lines }),
-        count => refuse(format!(
+        1 => Ok(Edit { text: text.replacen(&*old, &new, 1), lines }),
+        _ if *replace_all => Ok(Edit { text: text.replace(&*old, &new), lines }),
+        count => Err(invalid(format!(
             "`old_string` is in `{path}` {count} times, at {}: give lines around it until it is unique, or set \
              `replace_all`",
             enumerated(&lines)
-        )),
+        ))),
     }
 }
 
-/// Whether every line ends in CR LF, so that an edit must keep to that.
-fn has_dos_endings(text: &str) -> bool {
-    let all = text.matches('\n').count();
-    all > 0 && all == text.matches("\r\n").count()
-}
-
-fn with_dos_endings(text: &str) -> String {
-    text.replace("\r\n", "\n").replace('\n', "\r\n")
+fn invalid(message: String) -> ToolError {
+    ToolError::to_model("invalid-args", message)
 }
 
 /// The lines at which `piece` begins, counted from 1.

@@ -23,6 +23,8 @@ use super::*;
 use crate::workspace::DiskWorkspace;
 use crate::workspace::tests::{opened, permit, permit_on};
 
+mod changing;
+
 struct Desk {
     folder: TempDir,
     tools: ToolCatalog,
@@ -133,11 +135,14 @@ fn schemas_are_strict_plain_and_shared() {
         "read_file",
         "write_file",
         "edit_file",
+        "move_path",
+        "delete_path",
         "list_directory",
         "find_files",
         "grep",
         "shell",
         "update_plan",
+        "think",
         "ask_user",
     ];
     assert_eq!(names, expected);
@@ -529,6 +534,8 @@ async fn a_cancelled_call_changes_nothing() {
         ("read_file", json!({ "path": "f" })),
         ("write_file", json!({ "path": "f", "content": "new" })),
         ("edit_file", json!({ "path": "f", "old_string": "old", "new_string": "new" })),
+        ("move_path", json!({ "from": "f", "to": "g" })),
+        ("delete_path", json!({ "path": "f" })),
         ("list_directory", json!({})),
         ("find_files", json!({ "pattern": "*" })),
         ("grep", json!({ "pattern": "." })),
@@ -551,6 +558,8 @@ async fn no_tool_runs_without_its_permit() {
         ("read_file", json!({ "path": "f" })),
         ("write_file", json!({ "path": "f", "content": "new" })),
         ("edit_file", json!({ "path": "f", "old_string": "old", "new_string": "new" })),
+        ("move_path", json!({ "from": "f", "to": "g" })),
+        ("delete_path", json!({ "path": "f" })),
         ("list_directory", json!({})),
         ("find_files", json!({ "pattern": "*" })),
         ("grep", json!({ "pattern": "." })),
@@ -558,7 +567,7 @@ async fn no_tool_runs_without_its_permit() {
         let tool = desk.tool(name);
         let arguments = ToolArguments::validate(tool.spec(), arguments).unwrap();
         let end = tool.run(&permit(Vec::new()).await, arguments, CancellationToken::new()).await.unwrap_err();
-        assert!(end.to_string().starts_with("Error [internal]: no permit for read"), "{name}: {end}");
+        assert!(end.to_string().starts_with("Error [internal]: no permit for "), "{name}: {end}");
     }
     assert_eq!(desk.text("f"), "old");
 }

@@ -1,5 +1,6 @@
 //! `write_file`: a new file, or a whole new text for one.
 
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use acp_runtime_agent::capability::{Effect, WorkspacePath};
@@ -10,6 +11,7 @@ use acp_runtime_agent::workspace::WorkspaceError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::line_ends::LineEnds;
 use super::on_files::{FileCall, FileTool, Files};
 use super::spec;
 
@@ -18,8 +20,8 @@ static SPEC: LazyLock<Arc<ToolSpec>> = LazyLock::new(|| {
         "write_file",
         "Write file",
         ToolKind::Edit,
-        "Creates a file, with the folders above it, or replaces all text of one. To change a part of a file use \
-         edit_file.",
+        "Creates a file, with the folders above it, or replaces all text of one. Where all lines of a file end in CR LF, \
+         those of its new text do, too. To change a part of a file use edit_file.",
     )
 });
 
@@ -55,16 +57,18 @@ impl FileTool for WriteFile {
     }
 
     async fn preview(call: &FileCall<'_, Arguments>) -> Result<Vec<ToolContent>, ToolError> {
-        Ok(Before::of(call).await?.changed(call).into_iter().collect())
+        let before = Before::of(call).await?;
+        Ok(before.changed(call, &before.text_for(call)).into_iter().collect())
     }
 
     async fn run(call: &FileCall<'_, Arguments>) -> Result<ToolOutcome, ToolError> {
         let before = Before::of(call).await?;
-        call.write(&call.arguments.content).await?;
+        let text = before.text_for(call);
+        call.write(&text).await?;
         let done = if matches!(before, Before::Nothing) { "Created" } else { "Replaced" };
         let lines = call.arguments.content.lines().count();
         let mut outcome = ToolOutcome::text(format!("{done} `{}`: {lines} lines", call.spelled()));
-        outcome.content.extend(before.changed(call));
+        outcome.content.extend(before.changed(call, &text));
         outcome.locations = vec![call.location(None)];
         Ok(outcome)
     }
@@ -88,13 +92,22 @@ impl Before {
         }
     }
 
+    /// The new text, its lines ended as those that stood there.
+    fn text_for<'a>(&self, call: &'a FileCall<'_, Arguments>) -> Cow<'a, str> {
+        let ends = match self {
+            Self::Text(old) => LineEnds::of(old),
+            Self::Nothing | Self::Other => LineEnds::Unix,
+        };
+        ends.put_into(&call.arguments.content)
+    }
+
     /// The change to the new text.
-    fn changed(&self, call: &FileCall<'_, Arguments>) -> Option<ToolContent> {
+    fn changed(&self, call: &FileCall<'_, Arguments>, new: &str) -> Option<ToolContent> {
         let old = match self {
             Self::Nothing => None,
             Self::Text(text) => Some(text.as_str()),
             Self::Other => return None,
         };
-        Some(change(call.displayed(), old, &call.arguments.content))
+        Some(change(call.displayed(), old, new))
     }
 }
