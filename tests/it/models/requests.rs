@@ -130,6 +130,7 @@ async fn a_model_is_sent_what_it_takes() {
         ("openai-responses", "gpt-4.1", lines),
         ("anthropic", "claude-sonnet-4-5", plain),
         ("anthropic", "claude-sonnet-4-5", lines),
+        ("anthropic", "claude-sonnet-4-5", "reasoning_effort = 'high'\nmax_output_tokens = 8000"),
         ("anthropic", "claude-opus-4-8", plain),
         ("anthropic", "claude-opus-4-8", lines),
         ("gemini", "gemini-2.5-flash", lines),
@@ -142,23 +143,24 @@ async fn a_model_is_sent_what_it_takes() {
         let common =
             ["model", "stream", "messages", "input", "contents", "system", "instructions", "systemInstruction"];
         body.retain(|key, _| !common.contains(&key.as_str()) && key != "stream_options" && key != "store");
-        let effort = if lines == plain { "" } else { " xhigh" };
-        writeln!(table, "{wire} {model}{effort}: {}", Value::Object(body.clone())).unwrap();
+        let effort = lines.lines().find_map(|line| line.strip_prefix("reasoning_effort = ")).unwrap_or("no effort");
+        writeln!(table, "{wire} {model} {effort}: {}", Value::Object(body.clone())).unwrap();
     }
     expect![[r#"
-        openai-chat some-model xhigh: {"reasoning_effort":"xhigh","temperature":0.5,"top_p":0.9}
-        openai-chat gpt-4.1 xhigh: {"temperature":0.5,"top_p":0.9}
-        openai-chat o3 xhigh: {"reasoning_effort":"high"}
-        openai-responses gpt-5.2 xhigh: {"reasoning":{"effort":"xhigh","summary":"detailed"},"include":["reasoning.encrypted_content"]}
-        openai-responses gpt-4.1 xhigh: {"temperature":0.5,"top_p":0.9}
-        anthropic claude-sonnet-4-5: {"temperature":0.5,"max_tokens":64000}
-        anthropic claude-sonnet-4-5 xhigh: {"thinking":{"type":"enabled","budget_tokens":24000},"max_tokens":64000}
-        anthropic claude-opus-4-8: {"max_tokens":128000}
-        anthropic claude-opus-4-8 xhigh: {"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"xhigh"},"max_tokens":128000}
-        gemini gemini-2.5-flash xhigh: {"generationConfig":{"thinkingConfig":{"thinkingBudget":24000,"includeThoughts":true},"temperature":0.5,"topP":0.9}}
-        gemini gemini-3.5-flash xhigh: {"generationConfig":{"thinkingConfig":{"thinkingLevel":"HIGH","includeThoughts":true},"temperature":0.5,"topP":0.9}}
-        gemini gemini-2.0-flash xhigh: {"generationConfig":{"temperature":0.5,"topP":0.9}}
-        ollama gpt-oss:20b xhigh: {"options":{"temperature":0.5,"top_p":0.9},"think":"max"}
+        openai-chat some-model 'xhigh': {"reasoning_effort":"xhigh","temperature":0.5,"top_p":0.9}
+        openai-chat gpt-4.1 'xhigh': {"temperature":0.5,"top_p":0.9}
+        openai-chat o3 'xhigh': {"reasoning_effort":"high"}
+        openai-responses gpt-5.2 'xhigh': {"reasoning":{"effort":"xhigh","summary":"detailed"},"include":["reasoning.encrypted_content"]}
+        openai-responses gpt-4.1 'xhigh': {"temperature":0.5,"top_p":0.9}
+        anthropic claude-sonnet-4-5 no effort: {"temperature":0.5,"max_tokens":64000}
+        anthropic claude-sonnet-4-5 'xhigh': {"thinking":{"type":"enabled","budget_tokens":24000},"max_tokens":64000}
+        anthropic claude-sonnet-4-5 'high': {"thinking":{"type":"enabled","budget_tokens":4000},"max_tokens":8000}
+        anthropic claude-opus-4-8 no effort: {"max_tokens":128000}
+        anthropic claude-opus-4-8 'xhigh': {"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"xhigh"},"max_tokens":128000}
+        gemini gemini-2.5-flash 'xhigh': {"generationConfig":{"thinkingConfig":{"thinkingBudget":24000,"includeThoughts":true},"temperature":0.5,"topP":0.9}}
+        gemini gemini-3.5-flash 'xhigh': {"generationConfig":{"thinkingConfig":{"thinkingLevel":"HIGH","includeThoughts":true},"temperature":0.5,"topP":0.9}}
+        gemini gemini-2.0-flash 'xhigh': {"generationConfig":{"temperature":0.5,"topP":0.9}}
+        ollama gpt-oss:20b 'xhigh': {"options":{"temperature":0.5,"top_p":0.9},"think":"max"}
     "#]].assert_eq(&table);
 }
 

@@ -118,13 +118,44 @@ impl OpenAi {
     }
 }
 
-/// Claude Opus 4.7 and what came after it choose by themselves, as does every model while it thinks; Opus 4.1 and what
-/// came after that takes one.
-fn anthropic(model: &str, thinks: bool) -> Sampling {
+/// The family and the version of a model of Anthropic.
+fn claude(model: &str) -> (&str, (u32, u32)) {
     let mut parts = model.split('-').skip(1);
     let family = parts.next().unwrap_or_default();
     let mut number = || parts.next().filter(|part| part.len() < 3).and_then(|part| part.parse::<u32>().ok());
-    let version = (number().unwrap_or_default(), number().unwrap_or_default());
+    (family, (number().unwrap_or_default(), number().unwrap_or_default()))
+}
+
+/// The fewest tokens that a budget for thinking may have.
+const LEAST_BUDGET: u32 = 1024;
+
+/// The tokens that may be thought of an answer of so many, for a model of Anthropic that is given a budget; none where
+/// `genai`'s own budget for the effort fits in, or the model needs none. 0 is a model that cannot think with so few.
+pub(super) fn budget(model: &str, effort: ReasoningEffort, most: u32) -> Option<u32> {
+    let (family, version) = claude(model);
+    let by_effort = match family {
+        "opus" => version >= (4, 5),
+        "sonnet" => version >= (4, 6),
+        "haiku" => version >= (5, 0),
+        "fable" | "mythos" => true,
+        _ => false,
+    };
+    let budget = match effort {
+        Off => return None,
+        Minimal | Low => LEAST_BUDGET,
+        Medium => 8000,
+        High | Xhigh | Max => 24_000,
+    };
+    if by_effort || budget < most {
+        return None;
+    }
+    Some(if most / 2 < LEAST_BUDGET { 0 } else { most / 2 })
+}
+
+/// Claude Opus 4.7 and what came after it choose by themselves, as does every model while it thinks; Opus 4.1 and what
+/// came after that takes one.
+fn anthropic(model: &str, thinks: bool) -> Sampling {
+    let (family, version) = claude(model);
     let (by_itself, one) = match family {
         "opus" => (version >= (4, 7), version >= (4, 1)),
         "sonnet" | "haiku" => (version >= (5, 0), version >= (4, 1)),
@@ -172,6 +203,22 @@ mod tests {
             (WireFormat::Anthropic, "claude-opus-4-8", "none minimal low medium high xhigh max"),
         ] {
             assert_eq!(all(wire, model), efforts, "{model}");
+        }
+    }
+
+    #[test]
+    fn a_budget_fits_into_the_answer() {
+        for (model, effort, most, expected) in [
+            ("claude-sonnet-4-5", High, 64_000, None),
+            ("claude-sonnet-4-5", High, 8000, Some(4000)),
+            ("claude-sonnet-4-5", Medium, 8000, Some(4000)),
+            ("claude-sonnet-4-5", Low, 8000, None),
+            ("claude-sonnet-4-5", Low, 1000, Some(0)),
+            ("claude-sonnet-4-5", Off, 1000, None),
+            ("claude-opus-4-8", High, 8000, None),
+            ("claude-haiku-5-5", High, 8000, None),
+        ] {
+            assert_eq!(budget(model, effort, most), expected, "{model} {effort:?} {most}");
         }
     }
 

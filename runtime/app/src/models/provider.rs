@@ -225,6 +225,15 @@ impl Provider {
             matches!(wire, WireFormat::OpenaiChat | WireFormat::OpenaiResponses)
                 .then_some(genai::chat::ReasoningEffort::Budget(0))
         });
+        // An answer must have room for more than its thoughts.
+        if let (WireFormat::Anthropic, Some(effort), Some(most)) = (wire, effort, self.settings.max_output_tokens)
+            && let Some(budget) = abilities::budget(model, effort, most)
+        {
+            options.reasoning_effort = Some(match budget {
+                0 => genai::chat::ReasoningEffort::Zero,
+                budget => genai::chat::ReasoningEffort::Budget(budget),
+            });
+        }
         let (temperature, top_p) = (self.settings.temperature, self.settings.top_p);
         (options.temperature, options.top_p) = match abilities::sampling(wire, model, effort) {
             Sampling::Both => (temperature, top_p),
