@@ -6,7 +6,8 @@ use futures::future::{BoxFuture, FutureExt as _, ready};
 
 use crate::event::SessionEvent;
 use crate::store::{
-    Claim, KeptOutput, KeptSession, ListQuery, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
+    Claim, KeptOutput, KeptSession, ListQuery, PointOfNoReturn, SessionPage, SessionRecord, SessionSetup, SessionStore,
+    StoreError,
 };
 use crate::transcript::{SessionId, ToolCallId};
 
@@ -38,6 +39,7 @@ impl SessionStore for Unkept {
         _: &SessionId,
         _: SessionRecord,
         _: Arc<[SessionEvent]>,
+        _: PointOfNoReturn,
     ) -> BoxFuture<'_, Result<Claim, StoreError>> {
         claim()
     }
@@ -54,7 +56,7 @@ impl SessionStore for Unkept {
         ready(None).boxed()
     }
 
-    fn delete(&self, _: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn delete(&self, _: &SessionId, _: PointOfNoReturn) -> BoxFuture<'_, Result<(), StoreError>> {
         ready(Ok(())).boxed()
     }
 }
