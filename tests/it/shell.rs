@@ -158,6 +158,13 @@ async fn a_cancelled_turn_kills_its_command_and_keeps_what_it_wrote() {
         let session = editor.new_session().await;
         let prompt = editor.begin_prompt(&session, &call(&json!({ "command": line })));
         written(&runtime.project().join("ready")).await;
+        // A command may have written in a terminal of which the agent has not heard yet: that is no command to it.
+        let known = |method: &str| editor.terminal_calls().iter().any(|(called, _)| called == method);
+        let begin = Instant::now();
+        while way == Way::Editor && !known("terminal/wait_for_exit") {
+            assert!(begin.elapsed() < Duration::from_secs(20), "the terminal is not waited for");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         let begin = Instant::now();
         editor.cancel(&session);
         let turn = editor.turn(prompt).await.unwrap();
