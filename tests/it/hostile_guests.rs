@@ -253,9 +253,9 @@ async fn greed_ends_the_call_and_nothing_else() {
     let session = editor.new_session().await;
     let before = editor.resident_bytes();
     for (attack, expected) in [
-        ("memory", "error: Error [limit]: the plugin was stopped: it wanted more memory than 64 MiB"),
-        ("recursion", "error: Error [limit]: the plugin was stopped: its calls nest too deeply"),
-        ("panic", "error: Error [internal]: the plugin failed: wasm trap: "),
+        ("memory", "error: the plugin was stopped: it wanted more memory than 64 MiB"),
+        ("recursion", "error: the plugin was stopped: its calls nest too deeply"),
+        ("panic", "error: the plugin failed: wasm trap: "),
         ("output", "done: all of it"),
     ] {
         let went = attempt(&editor, &session, json!({ "attack": attack })).await;
@@ -287,7 +287,7 @@ async fn a_panel_that_cannot_be_drawn_is_an_error_of_its_own() {
     let details = "panel `broken` failed: there is nothing to draw";
     assert_eq!(error.data, json!({ "details": details, "reason": "panel", "retryable": true }));
     let shown = editor.prompt(&session, "/panel broken").await.text();
-    assert_eq!(shown, format!("error: Error [panel]: {details}"));
+    assert_eq!(shown, format!("error: {details}"));
     let other = editor.call("_aar/panel_snapshot", json!({ "sessionId": session, "panel": "tasks" })).await;
     assert_eq!(other["panel"], "tasks");
     editor.close().await;

@@ -75,7 +75,7 @@ fn what_is_allowed_is_the_place() {
     let arguments = json!({ "path": "notes/new.txt", "content": "x" });
     let refused = call(&runtime, &["--allow", "write:notes/**"], "write_file", &arguments);
     assert_eq!(refused.code, Some(1), "{refused:?}");
-    let why = "denied: write `src/new.txt`: it needs a person's approval and there is nobody to ask; `notes/new.txt`";
+    let why = "error: write `src/new.txt`: it needs a person's approval and there is nobody to ask; `notes/new.txt`";
     assert!(refused.stderr.contains(why), "{refused:?}");
     assert!(!runtime.project().join("src/new.txt").exists());
     let written = call(&runtime, &["--allow", "write:src/**"], "write_file", &arguments);

@@ -165,10 +165,7 @@ async fn results_of_every_kind_are_shown() {
     assert_eq!(content[1]["content"]["data"], "iVBORw0KGgo=");
     assert_eq!(call.fields["rawOutput"], json!({ "answer": 42 }));
 
-    for (tool, error) in [
-        ("fail", "Error [server]: no luck"),
-        ("refuse", "Error [server]: the MCP server `double` reports error -32000: not today"),
-    ] {
+    for (tool, error) in [("fail", "no luck"), ("refuse", "the MCP server `double` reports error -32000: not today")] {
         let call = editor.prompt(&session, &format!("/call mcp__double__{tool}")).await.call();
         assert_eq!((call.status(), call.text().as_str()), ("failed", error), "{tool}");
     }

@@ -103,15 +103,56 @@ async fn a_wider_answer_is_typed() {
     assert!(editor.prompt(&session, "/permissions revoke all").await.text().contains("Taken back: 3 answers."));
     for (typed, error) in [
         ("/permissions revoke 1", "there is no answer `1`"),
-        ("/permissions revoke", "type `/permissions`"),
-        ("/permissions allow write_file", "type `/permissions`"),
-        ("/permissions allow write_fil write", "there is no tool and no plugin `write_fil`; did you mean `write_file`"),
+        ("/permissions revoke", "\nhint: type `/permissions`"),
+        ("/permissions allow write_file", "\nhint: type `/permissions`"),
+        (
+            "/permissions allow write_fil write",
+            "there is no tool and no plugin `write_fil`\nhint: did you mean `write_file`",
+        ),
         ("/permissions allow write_file wirte", "`wirte` is not a class of effects"),
-        ("/permissions forbid write_file write", "type `/permissions`"),
+        ("/permissions forbid write_file write", "\nhint: type `/permissions`"),
     ] {
         let said = editor.prompt(&session, typed).await.text();
         assert!(said.starts_with("error: ") && said.contains(error), "{typed}: {said}");
     }
+    editor.close().await;
+}
+
+/// Whatever allows it: the mode, a grant, or nothing at all.
+#[tokio::test]
+async fn a_no_always_wins() {
+    let runtime = Runtime::new().file("src/a.txt", "needle\n").file("docs/b.txt", "needle\n");
+    let (editor, session) = opened(&runtime, answering(&[Answer::Pick("allow_once")])).await;
+    let said = |typed: &'static str| {
+        let (editor, session) = (&editor, session.clone());
+        async move { editor.prompt(&session, typed).await.text() }
+    };
+    let read = "/call read_file {\"path\": \"src/a.txt\"}";
+    let grep = "/call grep {\"pattern\": \"needle\"}";
+    let elsewhere = "/call grep {\"pattern\": \"needle\", \"path\": \"docs\"}";
+    let stats = "/call code-stats {}";
+    for typed in [read, grep, elsewhere, stats] {
+        assert!(!said(typed).await.contains("error: "), "{typed}");
+    }
+    for denied in ["read_file read:src/**", "grep read:src/**", "aar:code-stats read:src/**"] {
+        let typed: &'static str = format!("/permissions deny {denied}").leak();
+        assert!(said(typed).await.starts_with("Remembered. It holds in every mode."), "{denied}");
+    }
+    let refused = "the user has refused this for good\nhint: take the answer back with `/permissions`";
+    for mode in ["review", "auto", "plan"] {
+        editor.set_mode(&session, mode).await;
+        assert_eq!(said(read).await, format!("error: read `src/a.txt`: {refused}"), "{mode}");
+        // A folder in which it lies is refused with it, and another is not.
+        assert_eq!(said(grep).await, format!("error: read `**`: {refused}"), "{mode}");
+        assert!(said(elsewhere).await.contains("needle"), "{mode}");
+        assert!(said(stats).await.starts_with("error: "), "{mode}");
+    }
+    assert!(said("/permissions").await.contains("An answer about a plugin holds while it has the same publisher"));
+    said("/permissions revoke all").await;
+    for typed in [read, grep, stats] {
+        assert!(!said(typed).await.contains("error: "), "{typed}");
+    }
+    assert!(editor.permissions().is_empty(), "nothing of that was asked");
     editor.close().await;
 }
 
@@ -141,6 +182,17 @@ async fn a_plugin_from_a_path_is_asked_about_each_time() {
         assert!(text.contains("Rust"), "{text}");
         assert_eq!(*seen.lock().unwrap(), vec!["allow_once reject_once reject_always"; times]);
     }
+    // Nor is it allowed for good by typing that; a no is kept.
+    let refused = editor.prompt(&session, "/permissions allow aar:code-stats read").await.text();
+    assert_eq!(
+        refused,
+        "error: `aar:code-stats` is named by a path in the configuration, and what changes under its name is never \
+         allowed for good\nhint: install it with `acp-runtime plugin install`"
+    );
+    let kept = editor.prompt(&session, "/permissions deny aar:code-stats read").await.text();
+    assert!(kept.contains("1. plugin aar:code-stats: read denied"), "{kept}");
+    assert!(editor.prompt(&session, "/call code-stats {}").await.text().starts_with("error: "));
+    assert_eq!(seen.lock().unwrap().len(), 2, "it is not asked any more");
     editor.close().await;
 }
 

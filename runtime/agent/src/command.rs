@@ -55,10 +55,32 @@ pub trait Command: Send + Sync {
     ) -> BoxFuture<'a, Result<CommandReply, ToolError>>;
 }
 
+/// Refuses what was typed after a command that takes nothing.
+pub fn takes_nothing(command: &str, arguments: &str) -> Result<(), ToolError> {
+    if arguments.is_empty() {
+        return Ok(());
+    }
+    let arguments = crate::plain::line(arguments, 80);
+    let refused = ToolError::invalid(format!("`/{command}` takes nothing, and `{arguments}` follows it"));
+    Err(refused.hint(format!("type `/{command}`")))
+}
+
 /// A name that another command has already.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a command named `/{0}` exists already")]
 pub struct CommandNameTaken(pub String);
+
+/// Whether a prompt's text has the form of a command, and is not sent to the model.
+pub fn has_form(text: &str) -> bool {
+    split(text).is_some()
+}
+
+/// The name of a command and what follows it; none where the text has not that form.
+fn split(text: &str) -> Option<(&str, &str)> {
+    let rest = text.trim_start().strip_prefix('/')?;
+    let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    CommandName::new(name).is_ok().then_some((name, arguments))
+}
 
 /// The commands of a session. What belongs to a plugin that is switched off is not found.
 #[derive(Clone)]
@@ -114,11 +136,7 @@ impl CommandCatalog {
 
     /// Reads a prompt. A path (`/usr/bin/x`) is not a command, and neither is a `/` in the middle of a text.
     pub fn read<'a>(&'a self, text: &'a str) -> Typed<'a> {
-        let Some(rest) = text.trim_start().strip_prefix('/') else { return Typed::Prompt };
-        let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-        if CommandName::new(name).is_err() {
-            return Typed::Prompt;
-        }
+        let Some((name, arguments)) = split(text) else { return Typed::Prompt };
         if let Some(own) = self.own.iter().find(|own| own.name == name) {
             return Typed::Own(own, arguments.trim());
         }

@@ -16,6 +16,7 @@ use crate::capability::Roots;
 use crate::event::{CompactionEnd, ContextSize, SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
 use crate::options::Bounds;
 use crate::policy::Mode;
+use crate::tool::ToolError;
 use crate::transcript::{
     Conversation, Message, MessageId, Part, Role, Spending, StopReason, SystemPrompt, SystemPromptMode, ToolCallId,
     ToolContent,
@@ -259,12 +260,12 @@ impl History {
     /// The events that end a turn which a crash cut short: every open call fails, and the turn with them.
     pub fn repair(&self) -> Vec<SessionEvent> {
         const WHY: &str = "interrupted: the runtime ended before this was done";
-        self.cut_short(WHY, TurnEnd::Failed(WHY.to_owned()))
+        self.cut_short(&ToolError::Fatal(WHY.to_owned()), TurnEnd::Failed(WHY.to_owned()))
     }
 
     /// The events that end what is open: every call and a summary fail with `why`, and the turn, if there is one, ends
     /// with `end`.
-    pub fn cut_short(&self, why: &str, end: TurnEnd) -> Vec<SessionEvent> {
+    pub fn cut_short(&self, why: &ToolError, end: TurnEnd) -> Vec<SessionEvent> {
         let mut open: Vec<&ToolCallId> = self.open.keys().collect();
         open.sort();
         let mut events: Vec<SessionEvent> = open
@@ -272,8 +273,8 @@ impl History {
             .map(|id| {
                 SessionEvent::ToolCallUpdated(ToolCallUpdate {
                     status: Some(ToolCallStatus::Failed),
-                    content: Some(vec![ToolContent::Text { text: why.to_owned() }]),
-                    for_model: Some(why.to_owned()),
+                    content: Some(vec![ToolContent::Text { text: why.for_person() }]),
+                    for_model: Some(why.for_model()),
                     ..ToolCallUpdate::of(id.clone())
                 })
             })
@@ -281,7 +282,7 @@ impl History {
         if let Some((id, _)) = &self.writing {
             let end = match end {
                 TurnEnd::Stopped(StopReason::Cancelled) => CompactionEnd::Cancelled,
-                TurnEnd::Stopped(_) | TurnEnd::Failed(_) => CompactionEnd::Failed { reason: why.to_owned() },
+                TurnEnd::Stopped(_) | TurnEnd::Failed(_) => CompactionEnd::Failed { reason: why.to_string() },
             };
             events.push(SessionEvent::CompactionEnded { id: id.clone(), end });
         }

@@ -217,10 +217,19 @@ pub struct Refusal {
     pub key: String,
     /// Why, in words.
     pub reason: String,
-    /// How it could be allowed.
+    /// What a guest or a model can do about it.
     pub hint: String,
+    /// What a person can do about it.
+    pub remedy: Option<String>,
     /// Of which kind it is.
     pub kind: RefusalKind,
+}
+
+impl Refusal {
+    /// What was refused and why, for those who learn from its kind that it was.
+    pub fn account(&self) -> String {
+        format!("{} `{}`: {}", self.class, self.key, self.reason)
+    }
 }
 
 /// Kinds of refusals, as guests and models tell them apart.
@@ -310,14 +319,16 @@ impl Gate {
         let (origin, wishes) = (self.known(origin), self.wishes(effects).await);
         let mut open = Vec::new();
         for wish in &wishes {
-            match self.judge(&origin, wish) {
-                Decision::Allow => self.note(&origin, wish, true, "policy"),
+            let decision = match self.judge(&origin, wish) {
                 Decision::Deny(rule) => return Err(self.refuse_by_rule(&origin, wish, &rule)),
-                Decision::Ask => match self.remembered(&origin, wish).await {
-                    Some(true) => self.note(&origin, wish, true, "remembered"),
-                    Some(false) => return Err(self.refuse(&origin, wish, "remembered", Why::Remembered)),
-                    None => open.push(wish),
-                },
+                decision @ (Decision::Allow | Decision::Ask) => decision,
+            };
+            // Whatever allows it, a no that was given for good goes before that.
+            match (self.remembered(&origin, wish).await, decision) {
+                (Some(false), _) => return Err(self.refuse(&origin, wish, "remembered", Why::Remembered)),
+                (_, Decision::Allow) => self.note(&origin, wish, true, "policy"),
+                (Some(true), _) => self.note(&origin, wish, true, "remembered"),
+                (None, _) => open.push(wish),
             }
         }
         if let Some(first) = open.first() {
@@ -345,10 +356,11 @@ impl Gate {
         let (origin, wishes) = (self.known(origin), self.wishes(effects).await);
         let mut by = Vec::with_capacity(wishes.len());
         for wish in &wishes {
-            by.push(match self.judge(&origin, wish) {
-                Decision::Allow => "policy",
-                Decision::Ask if self.remembered(&origin, wish).await == Some(true) => "remembered",
-                Decision::Ask | Decision::Deny(_) => return None,
+            let decision = self.judge(&origin, wish);
+            by.push(match (self.remembered(&origin, wish).await, decision) {
+                (Some(false), _) | (_, Decision::Deny(_)) | (None, Decision::Ask) => return None,
+                (_, Decision::Allow) => "policy",
+                (Some(true), Decision::Ask) => "remembered",
             });
         }
         for (wish, by) in wishes.iter().zip(by) {
@@ -382,12 +394,14 @@ impl Gate {
         }
     }
 
-    /// A remembered no about the name that was given is one; a yes counts for where it leads.
+    /// A remembered no about the name that was given is one; a yes counts for where it leads, and not for code that
+    /// changes under its name.
     async fn remembered(&self, origin: &Origin, wish: &Wish) -> Option<bool> {
         if wish.is_elsewhere() && self.book.remembered(origin, &wish.named).await == Some(false) {
             return Some(false);
         }
-        self.book.remembered(origin, &wish.real).await
+        let answer = self.book.remembered(origin, &wish.real).await;
+        answer.filter(|allowed| !allowed || self.book.keeps(origin))
     }
 
     async fn stamps(&self, wishes: &[&Wish]) -> Vec<u64> {
@@ -456,6 +470,7 @@ impl Gate {
             key: plain::name(&wish.real.key()),
             reason: format!("{why}{}", named.unwrap_or_default()),
             hint: why.hint().to_owned(),
+            remedy: why.remedy().map(str::to_owned),
             kind: why.kind(),
         }
     }
@@ -508,6 +523,22 @@ impl Why<'_> {
             Self::Late(_) => "go on without it, or end the turn and say what is needed",
             Self::NoChannel => "allow it beforehand, such as with `--allow`, or run in an editor",
             Self::NotLent => "the plugin's author must add it to the capabilities in plugin.toml",
+        }
+    }
+
+    fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Rule(Rule::Mode(_)) => Some("change the session's mode, with `/mode` or `--mode`"),
+            Self::Rule(Rule::DenyList(_)) => {
+                Some("change the deny list: in the configuration, the project's or your own, or in `--deny`")
+            }
+            Self::Rule(Rule::Undeclared) | Self::NotLent => Some(self.hint()),
+            Self::Rule(Rule::NotGranted) => Some("install the plugin anew and grant it"),
+            Self::Rule(Rule::NotForThisCode) | Self::Person | Self::Cancelled => None,
+            Self::Remembered => Some("take the answer back with `/permissions`"),
+            Self::Changed => Some("look at it again"),
+            Self::Late(_) => Some("set `permission.timeout` higher in the configuration, or to 0"),
+            Self::NoChannel => Some("allow it beforehand, such as with `--allow`, or run in an editor"),
         }
     }
 

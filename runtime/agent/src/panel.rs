@@ -99,6 +99,8 @@ pub struct PanelActing {
 pub struct PanelReply {
     /// A line for the person.
     pub message: Option<String>,
+    /// Why it was not done; the message says so as well.
+    pub failure: Option<String>,
     /// The panel afterwards.
     pub view: PanelView,
 }
@@ -276,11 +278,11 @@ impl PanelBoard {
             return Err(PanelError::Busy);
         }
         let node = PanelNode { children: Vec::new(), ..target.clone() };
-        let message = match source.act(PanelActing { action: action.to_owned(), node, args }).await {
-            Ok(message) => message,
-            Err(reason) => Some(format!("✗ {action}: {reason}")),
+        let (message, failure) = match source.act(PanelActing { action: action.to_owned(), node, args }).await {
+            Ok(message) => (message, None),
+            Err(reason) => (Some(format!("✗ {action}: {reason}")), Some(reason)),
         };
-        Ok(PanelReply { message, view: self.view(source).await? })
+        Ok(PanelReply { message, failure, view: self.view(source).await? })
     }
 
     fn source(&self, name: &str) -> Result<&Arc<dyn PanelSource>, PanelError> {

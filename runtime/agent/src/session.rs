@@ -43,7 +43,7 @@ pub use directory::Sessions;
 pub use fork::{Fork, ForkPoint, ForkSide, branch};
 pub use ordered::{OrderedApprover, OrderedElicitor, OrderedTerminal};
 pub use outbox::{Audience, Haste, Outbox};
-pub use prompt::{Prompt, PromptError, Withdrawal};
+pub use prompt::{Answer, Fault, Prompt, PromptError, Withdrawal};
 pub use subagent::{Subagents, Task};
 
 use actor::{Actor, Letter};

@@ -29,7 +29,7 @@ impl ToolArguments {
     pub fn validate(spec: &ToolSpec, value: Value) -> Result<Self, ToolError> {
         match spec.input.validate(&value) {
             Ok(()) => Ok(Self(value)),
-            Err(problems) => Err(ToolError::to_model("invalid-args", problems)),
+            Err(problems) => Err(ToolError::invalid(problems)),
         }
     }
 
@@ -40,36 +40,102 @@ impl ToolArguments {
 
     /// Reads them into a type of the tool's own.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
-        T::deserialize(&self.0).map_err(|error| ToolError::to_model("invalid-args", error.to_string()))
+        T::deserialize(&self.0).map_err(|error| ToolError::invalid(error.to_string()))
     }
 }
 
-/// Why a tool call failed.
+/// Why a tool call failed. Displayed, it is the reason alone.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
     /// The model is told and may do better.
-    #[error("Error [{kind}]: {message}")]
+    #[error("{message}")]
     ToModel {
         /// One word: `invalid-args`, `not-found`, `denied`, `conflict`, `timeout`, `cancelled`, `limit`, `internal`, or
-        /// the tool's own.
+        /// the tool's own. Not for people.
         kind: String,
-        /// A sentence, with what to do about it.
+        /// The value and the reason.
         message: String,
+        /// What to do about it, where the message does not say.
+        hint: Hint,
     },
     /// The turn ends.
     #[error("{0}")]
     Fatal(String),
 }
 
+/// What to do about an error: a model and a person do not have the same means.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hint {
+    /// For the model.
+    pub model: Option<String>,
+    /// For people.
+    pub person: Option<String>,
+}
+
 impl ToolError {
     /// An error that the model is told.
     pub fn to_model(kind: impl Into<String>, message: impl Into<String>) -> Self {
-        Self::ToModel { kind: kind.into(), message: message.into() }
+        Self::ToModel { kind: kind.into(), message: message.into(), hint: Hint::default() }
+    }
+
+    /// Arguments that make no sense.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::to_model("invalid-args", message)
+    }
+
+    /// A name that nothing has; `near` are names that look like it.
+    pub fn not_found(message: impl Into<String>, near: &[&str]) -> Self {
+        let error = Self::to_model("not-found", message);
+        if near.is_empty() { error } else { error.hint(format!("did you mean `{}`?", near.join("`, `"))) }
     }
 
     /// The turn was cancelled, and the call with it.
     pub fn cancelled() -> Self {
         Self::to_model("cancelled", "the user cancelled the turn")
+    }
+
+    /// With the next step, for model and people alike.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        let hint = Some(hint.into());
+        self.hints(Hint { model: hint.clone(), person: hint })
+    }
+
+    /// With that next step where it has none.
+    #[must_use]
+    pub fn or_hint(self, hint: impl FnOnce() -> String) -> Self {
+        match &self {
+            Self::ToModel { hint: Hint { model: None, person: None }, .. } => self.hint(hint()),
+            Self::ToModel { .. } | Self::Fatal(_) => self,
+        }
+    }
+
+    /// With the next step for each.
+    #[must_use]
+    pub fn hints(self, hint: Hint) -> Self {
+        match self {
+            Self::ToModel { kind, message, .. } => Self::ToModel { kind, message, hint },
+            fatal @ Self::Fatal(_) => fatal,
+        }
+    }
+
+    /// As the model is told: `Error [denied]: reason (hint)`.
+    pub fn for_model(&self) -> String {
+        match self {
+            Self::ToModel { kind, message, hint: Hint { model: Some(hint), .. } } => {
+                format!("Error [{kind}]: {message} ({hint})")
+            }
+            Self::ToModel { kind, message, hint: Hint { model: None, .. } } => format!("Error [{kind}]: {message}"),
+            Self::Fatal(reason) => reason.clone(),
+        }
+    }
+
+    /// As people are told behind `error: `: the reason, and on a line of its own `hint: …`.
+    pub fn for_person(&self) -> String {
+        match self {
+            Self::ToModel { message, hint: Hint { person: Some(hint), .. }, .. } => format!("{message}\nhint: {hint}"),
+            Self::ToModel { .. } | Self::Fatal(_) => self.to_string(),
+        }
     }
 }
 
@@ -80,7 +146,7 @@ impl From<Refusal> for ToolError {
             RefusalKind::Cancelled => "cancelled",
             RefusalKind::Conflict => "conflict",
         };
-        Self::to_model(kind, format!("{refusal} ({})", refusal.hint))
+        Self::to_model(kind, refusal.account()).hints(Hint { model: Some(refusal.hint), person: refusal.remedy })
     }
 }
 
@@ -283,5 +349,41 @@ impl ToolCatalog {
     /// Known names that look like `name`, best first.
     pub fn near(&self, name: &str) -> Vec<&str> {
         crate::near::near(name, self.iter().map(|tool| tool.spec().name.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_and_a_person_are_told_in_their_own_words() {
+        let plain = ToolError::to_model("denied", "write `a`: no");
+        let refusal = Refusal {
+            class: "write",
+            key: "a".to_owned(),
+            reason: "no".to_owned(),
+            hint: "ask".to_owned(),
+            remedy: Some("type".to_owned()),
+            kind: RefusalKind::Denied,
+        };
+        for (error, model, person) in [
+            (plain.clone(), "Error [denied]: write `a`: no", "write `a`: no"),
+            (plain.clone().hint("go"), "Error [denied]: write `a`: no (go)", "write `a`: no\nhint: go"),
+            (refusal.into(), "Error [denied]: write `a`: no (ask)", "write `a`: no\nhint: type"),
+            (
+                plain.clone().hint("go").or_hint(|| "stay".to_owned()),
+                "Error [denied]: write `a`: no (go)",
+                "write `a`: no\nhint: go",
+            ),
+            (
+                ToolError::not_found("no `x`", &["y", "z"]),
+                "Error [not-found]: no `x` (did you mean `y`, `z`?)",
+                "no `x`\nhint: did you mean `y`, `z`?",
+            ),
+            (ToolError::Fatal("gone".to_owned()).hint("go"), "gone", "gone"),
+        ] {
+            assert_eq!((error.for_model().as_str(), error.for_person().as_str()), (model, person));
+        }
     }
 }

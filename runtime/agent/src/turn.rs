@@ -173,7 +173,9 @@ impl TurnContext {
         while let Some(event) = next(model, &mut stream, cancel).await? {
             match event {
                 ModelEvent::Text(text) => {
-                    self.outbox.emit(SessionEvent::AgentText { id: message.clone(), text, local: false });
+                    // What says that there is no model is no model's word.
+                    let local = !model.understands();
+                    self.outbox.emit(SessionEvent::AgentText { id: message.clone(), text, local });
                 }
                 ModelEvent::Thought(text) => {
                     self.outbox.emit(SessionEvent::AgentThought { id: message.clone(), text, signature: None });

@@ -203,8 +203,8 @@ fn parse_number(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(*factor)
 }
 
-/// `value` as the manifest writes it, for messages.
-pub(crate) fn show_bytes(value: u64) -> String {
+/// `value` as a manifest writes it, for people.
+pub fn show_bytes(value: u64) -> String {
     if value.is_multiple_of(MIB) { format!("{} MiB", value / MIB) } else { format!("{value} bytes") }
 }
 

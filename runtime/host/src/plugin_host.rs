@@ -28,7 +28,7 @@ use crate::instance::{CallError, Compiled, Sandbox};
 use crate::kv::{KvDesk, KvStore};
 use crate::limits::Limits;
 use crate::manifest::{Inventory, Manifest};
-use crate::package::{Digest, Package};
+use crate::package::{Digest, Package, PackageError};
 use crate::record::{Calls, Record};
 use crate::scope::SessionScope;
 use crate::state::{Call, CallLog, Deadline, SessionCall};
@@ -171,6 +171,11 @@ impl Plugin {
     /// What it says of itself.
     pub fn manifest(&self) -> &Manifest {
         self.package.manifest()
+    }
+
+    /// The digest of its file, which is read for that.
+    pub fn digest(&self) -> Result<Digest, PackageError> {
+        self.package.bytes().map(|(_, digest)| digest)
     }
 
     /// Whether it can be used with these settings in the configuration. The error says why not.

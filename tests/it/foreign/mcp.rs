@@ -79,7 +79,7 @@ async fn the_reference_server_in_node() {
     let (status, sum) = call(&editor, &session, "get-sum", json!({ "a": 19, "b": 23 })).await;
     assert!(status == "completed" && sum.contains("42"), "{sum}");
     let (status, text) = call(&editor, &session, "get-sum", json!({ "a": "x" })).await;
-    assert!(status == "failed" && text.contains("invalid-args"), "{text}");
+    assert!(status == "failed" && text.contains("is a required property"), "{text}");
     let image = editor.prompt(&session, "/call mcp__real__get-tiny-image").await.call();
     let kinds: Vec<&str> = image.fields["content"]
         .as_array()

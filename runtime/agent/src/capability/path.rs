@@ -237,6 +237,17 @@ impl PathGlob {
     pub fn is_subtree(&self) -> bool {
         matches!(self.form, Form::Subtree(_))
     }
+
+    /// Whether there may be a path in both sets: of two patterns that is told by the folders that they begin in.
+    pub fn may_meet(&self, other: &Self) -> bool {
+        match (&self.form, &other.form) {
+            (_, Form::Exact) => self.matches(&other.text),
+            (Form::Exact, _) => other.matches(&self.text),
+            (Form::Subtree(_) | Form::Pattern(_), Form::Subtree(_) | Form::Pattern(_)) => {
+                below(self.base(), other.base()) || below(other.base(), self.base())
+            }
+        }
+    }
 }
 
 impl PartialEq for PathGlob {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use globset::{Glob, GlobMatcher};
 
-use super::{Effect, HostPattern, PathError, PathGlob, RunPattern};
+use super::{Effect, HostPattern, PathError, PathGlob, PathScope, RunPattern};
 
 /// Effects of one class, or of all. Written `class` or `class:pattern`; what a pattern is depends on the class:
 ///
@@ -98,6 +98,34 @@ impl EffectPattern {
         self.judge(effect, |glob, from, to| glob.matches(from) || glob.matches(to)) || hidden()
     }
 
+    /// [`EffectPattern::touches`], and of a whole folder also whether anything in it may belong to it: what a
+    /// prohibition needs where the entries of a folder are not judged one by one.
+    pub fn may_touch(&self, effect: &Effect) -> bool {
+        let inside = |scope: &PathScope| match &self.form {
+            Form::Paths(glob) => glob.may_meet(&scope.glob),
+            Form::Whole | Form::Host(_) | Form::Program(_) | Form::Name(_) => false,
+        };
+        let of_class = self.class.is_none_or(|class| class == effect.class());
+        let folder = match effect {
+            Effect::Read(scope) | Effect::Write(scope) | Effect::Delete(scope) => of_class && inside(scope),
+            Effect::Move { .. }
+            | Effect::Run(_)
+            | Effect::Fetch(_)
+            | Effect::UseSecret(_)
+            | Effect::CallPlugin(..)
+            | Effect::CallServer { .. }
+            | Effect::ReadSession
+            | Effect::Kv(_)
+            | Effect::Prompt => false,
+        };
+        folder || self.touches(effect)
+    }
+
+    /// The class of the effects; none for all of them.
+    pub fn class(&self) -> Option<&'static str> {
+        self.class
+    }
+
     fn judge(&self, effect: &Effect, moved: impl Fn(&PathGlob, &str, &str) -> bool) -> bool {
         if self.class.is_some_and(|class| class != effect.class()) {
             return false;
@@ -157,9 +185,7 @@ impl FromStr for EffectPattern {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capability::{
-        CommandLine, NetRequest, PathScope, PluginId, RootId, ServerName, ToolName, WorkspacePath,
-    };
+    use crate::capability::{CommandLine, NetRequest, PluginId, RootId, ServerName, ToolName, WorkspacePath};
 
     fn path(text: &str) -> WorkspacePath {
         WorkspacePath::new(RootId(0), text).unwrap()
@@ -219,6 +245,25 @@ mod tests {
             assert_eq!(parsed.covers(&effect), covered, "{pattern} {effect}");
             assert_eq!(parsed.touches(&effect), covered, "{pattern} {effect}");
             assert_eq!(parsed.to_string(), pattern);
+        }
+    }
+
+    #[test]
+    fn a_folder_with_something_forbidden_in_it() {
+        let read = |path: &str| Effect::Read(PathScope { root: RootId(0), glob: PathGlob::subtree(path) });
+        for (pattern, effect, may) in [
+            ("read:src/**", read(""), true),
+            ("read:src/secret.txt", read("src"), true),
+            ("read:src/**", read("src/deep"), true),
+            ("read:src/**", read("docs"), false),
+            ("read:src/**", read("srcs"), false),
+            ("read:**/*.key", read("docs"), true),
+            ("write:src/**", read(""), false),
+            ("all", read("docs"), true),
+            ("read:src/a", Effect::Read(path("src/b").scope()), false),
+            ("read:src/a", Effect::Read(path("src/a").scope()), true),
+        ] {
+            assert_eq!(EffectPattern::parse(pattern).unwrap().may_touch(&effect), may, "{pattern} {effect}");
         }
     }
 

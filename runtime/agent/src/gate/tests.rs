@@ -172,6 +172,22 @@ async fn an_answer_is_remembered_for_that_subject_and_effect_only() {
 }
 
 #[tokio::test]
+async fn a_no_for_good_goes_before_whatever_allows_it() {
+    let (world, gate) = gate(Mode::Auto, None);
+    world.remember(&model(), &write("a"), false).await;
+    assert_eq!(outcome(&gate, model(), write("a")).await, "denied: write `a`: the user has refused this for good");
+    assert_eq!(outcome(&gate, model(), write("b")).await, "permit");
+    assert!(gate.unasked(model(), vec![write("a")]).await.is_none());
+    assert!(gate.unasked(model(), vec![write("b")]).await.is_some());
+    // A yes for good changes nothing for code that changes under its name.
+    let (world, gate) = self::gate(Mode::Review, Some(Approval::RejectOnce));
+    let (making, read) = (plugin("acme:notes-in-the-making"), Effect::Read(path("a").scope()));
+    world.remember(&making, &read, true).await;
+    assert!(gate.unasked(making.clone(), vec![read.clone()]).await.is_none());
+    assert_eq!(outcome(&gate, making, read).await, "denied: read `a`: the user refused");
+}
+
+#[tokio::test]
 async fn programs_are_never_allowed_for_good() {
     let (world, gate) = gate(Mode::Review, Some(Approval::AllowAlways));
     let run = Effect::Run(CommandLine { program: "make".into(), arguments: vec![] });

@@ -15,7 +15,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::prompt::{Entry, Outcome};
+use super::prompt::{Answer, Entry, Fault, Outcome};
 use super::{OnBusy, PromptError, Shared, commands};
 use crate::command::{CommandReply, Typed};
 use crate::context::Title;
@@ -46,7 +46,7 @@ pub(super) enum Letter {
 
 /// The prompt that runs.
 struct Current {
-    work: JoinHandle<Result<StopReason, TurnError>>,
+    work: JoinHandle<Result<Answer, TurnError>>,
     cancel: CancellationToken,
     course: Course,
     reply: oneshot::Sender<Outcome>,
@@ -66,7 +66,7 @@ enum Course {
 enum Event {
     /// None when every handle is gone.
     Letter(Option<Letter>),
-    Ended(Result<Result<StopReason, TurnError>, JoinError>),
+    Ended(Result<Result<Answer, TurnError>, JoinError>),
     Cancelled,
     /// The cancelled prompt has not ended in time.
     Overdue,
@@ -168,7 +168,7 @@ impl Actor {
         self.current = Some(Current { work, cancel, course: Course::Running, reply });
     }
 
-    fn finish(&mut self, outcome: Result<Result<StopReason, TurnError>, JoinError>) {
+    fn finish(&mut self, outcome: Result<Result<Answer, TurnError>, JoinError>) {
         self.shared.busy.store(false, Ordering::Release);
         self.shared.turns.outbox.hurry(false);
         self.ended = Some(Instant::now());
@@ -183,7 +183,7 @@ impl Actor {
             if !next.cancel.is_cancelled() {
                 return self.start(next);
             }
-            answer(next.reply, Ok(StopReason::Cancelled));
+            answer(next.reply, Ok(Answer::well(StopReason::Cancelled)));
         }
     }
 
@@ -195,7 +195,7 @@ impl Actor {
             None => {}
         }
         for entry in self.waiting.drain(..) {
-            answer(entry.reply, Ok(StopReason::Cancelled));
+            answer(entry.reply, Ok(Answer::well(StopReason::Cancelled)));
         }
     }
 
@@ -203,7 +203,7 @@ impl Actor {
     fn withdraw(&mut self, ticket: u64) {
         let place = self.waiting.iter().position(|entry| entry.ticket == ticket);
         if let Some(entry) = place.and_then(|place| self.waiting.remove(place)) {
-            answer(entry.reply, Ok(StopReason::Cancelled));
+            answer(entry.reply, Ok(Answer::well(StopReason::Cancelled)));
         }
     }
 
@@ -222,11 +222,10 @@ impl Actor {
         current.work.abort();
         current.course = Course::CutShort;
         let outbox = self.shared.turns.outbox.clone();
-        let why = ToolError::cancelled().to_string();
-        outbox.cut_short(&why, TurnEnd::Stopped(StopReason::Cancelled));
+        outbox.cut_short(&ToolError::cancelled(), TurnEnd::Stopped(StopReason::Cancelled));
         current.work = tokio::spawn(async move {
             outbox.flush().await?;
-            Ok(StopReason::Cancelled)
+            Ok(Answer::well(StopReason::Cancelled))
         });
     }
 }
@@ -237,7 +236,7 @@ fn answer(reply: oneshot::Sender<Outcome>, outcome: Outcome) {
 }
 
 /// One prompt: a command, or a turn of the model. All events were shown when it returns.
-async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken) -> Result<StopReason, TurnError> {
+async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken) -> Result<Answer, TurnError> {
     let outbox = &shared.turns.outbox;
     // Prompts to a full disk are refused and do not gather: what waits to be kept must fit when there is a little room.
     outbox.settle().await?;
@@ -255,7 +254,7 @@ async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken
     let parts = if local { parts } else { shared.turns.attach(parts, &cancel).await };
     outbox.emit(SessionEvent::UserMessage { id: outbox.next_message(), parts, local });
     let outcome = match typed {
-        Typed::Prompt => shared.turns.answer(&cancel).await.map(Answered::Well),
+        Typed::Prompt => ask(&shared, &cancel).await,
         Typed::Command(command, arguments) => tokio::select! {
             biased;
             () = cancel.cancelled() => Ok(Answered::Well(StopReason::Cancelled)),
@@ -266,7 +265,7 @@ async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken
             () = cancel.cancelled() => Ok(Answered::Well(StopReason::Cancelled)),
             reply = commands::run(&shared, &own.name, arguments) => follow(&shared, reply, &cancel).await,
         },
-        Typed::Unknown(name, near) => Ok(fail(&shared, unknown(name, &near))),
+        Typed::Unknown(name, near) => Ok(fail(&shared, Fault::Misused, unknown(name, &near))),
     };
     if let Some(title) = title {
         outbox.emit(SessionEvent::Title { title, provisional: local });
@@ -274,23 +273,32 @@ async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken
     shared.show_stale_panels();
     let end = match &outcome {
         Ok(Answered::Well(stop)) => TurnEnd::Stopped(*stop),
-        Ok(Answered::Badly(reason)) => TurnEnd::Failed(reason.clone()),
+        Ok(Answered::Badly(_, reason)) => TurnEnd::Failed(reason.clone()),
         Err(error) => TurnEnd::Failed(error.to_string()),
     };
     outbox.emit(SessionEvent::TurnEnded { end });
     outbox.flush().await?;
     outcome.map(|answered| match answered {
-        Answered::Well(stop) => stop,
+        Answered::Well(stop) => Answer::well(stop),
         // The person has read why, and types the next prompt.
-        Answered::Badly(_) => StopReason::EndTurn,
+        Answered::Badly(fault, _) => Answer { stop: StopReason::EndTurn, fault: Some(fault) },
     })
 }
 
 /// How a prompt ended that was answered.
 enum Answered {
     Well(StopReason),
-    /// What a command was to do was not done; the reason was said.
-    Badly(String),
+    /// What was asked for was not done; the reason was said.
+    Badly(Fault, String),
+}
+
+/// A turn of the model. Where there is none, what stands in for it says so.
+async fn ask(shared: &Shared, cancel: &CancellationToken) -> Result<Answered, TurnError> {
+    let understood = shared.turns.options.seat().get().0.understands();
+    Ok(match shared.turns.answer(cancel).await? {
+        StopReason::EndTurn if !understood => Answered::Badly(Fault::NoModel, "no model is configured".to_owned()),
+        stop => Answered::Well(stop),
+    })
 }
 
 /// What a command's reply leads to.
@@ -301,7 +309,7 @@ async fn follow(
 ) -> Result<Answered, TurnError> {
     let reply = match reply {
         Ok(reply) => reply,
-        Err(error) => return Ok(fail(shared, error.to_string())),
+        Err(error) => return Ok(fail(shared, fault_of_command(&error), error.for_person())),
     };
     match reply {
         CommandReply::Text(text) => {
@@ -315,15 +323,18 @@ async fn follow(
             let outbox = &shared.turns.outbox;
             let parts = vec![Part::Text { text: prompt }];
             outbox.emit(SessionEvent::UserMessage { id: outbox.next_message(), parts, local: false });
-            shared.turns.answer(cancel).await.map(Answered::Well)
+            ask(shared, cancel).await
         }
         CommandReply::Call { tool, arguments } => match shared.turns.call_for_person(&tool, arguments, cancel).await? {
             _ if cancel.is_cancelled() => Ok(Answered::Well(StopReason::Cancelled)),
             Ok(outcome) => {
                 say(shared, outcome.for_model());
+                if outcome.failed {
+                    return Ok(fail(shared, Fault::Failed, format!("`{tool}` has failed: see what it gave")));
+                }
                 Ok(Answered::Well(StopReason::EndTurn))
             }
-            Err(error) => Ok(fail(shared, error.to_string())),
+            Err(error) => Ok(fail(shared, fault_of_call(&error), error.for_person())),
         },
         CommandReply::Compact { keep } => Ok(match shared.turns.compact(&keep, cancel).await? {
             Compaction::Done { turns } => {
@@ -336,6 +347,7 @@ async fn follow(
             }
             Compaction::NoModel => fail(
                 shared,
+                Fault::NoModel,
                 "a summary needs a model, and none is configured\nhint: choose one with `/model`, or add one to the file \
                  of `acp-runtime config path`"
                     .to_owned(),
@@ -360,9 +372,25 @@ fn say(shared: &Shared, text: String) {
     outbox.emit(SessionEvent::AgentText { id: outbox.next_message(), text, local: true });
 }
 
-fn fail(shared: &Shared, reason: String) -> Answered {
+fn fail(shared: &Shared, fault: Fault, reason: String) -> Answered {
     say(shared, format!("error: {reason}"));
-    Answered::Badly(reason)
+    Answered::Badly(fault, reason)
+}
+
+/// A command that does not find what it is told to look for was told a wrong name.
+fn fault_of_command(error: &ToolError) -> Fault {
+    match error {
+        ToolError::ToModel { kind, .. } if kind == "not-found" => Fault::Misused,
+        ToolError::ToModel { .. } | ToolError::Fatal(_) => fault_of_call(error),
+    }
+}
+
+/// A tool that does not find something was called as it is meant to be.
+fn fault_of_call(error: &ToolError) -> Fault {
+    match error {
+        ToolError::ToModel { kind, .. } if kind == "invalid-args" => Fault::Misused,
+        ToolError::ToModel { .. } | ToolError::Fatal(_) => Fault::Failed,
+    }
 }
 
 fn unknown(name: &str, near: &[&str]) -> String {

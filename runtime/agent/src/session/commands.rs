@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use futures::future::{BoxFuture, FutureExt as _};
 
 use super::Shared;
-use crate::command::{CommandCatalog, CommandReply};
+use crate::command::{CommandCatalog, CommandReply, takes_nothing};
 use crate::event::CommandInfo;
 use crate::options::Switches;
 use crate::tool::ToolError;
@@ -39,7 +39,12 @@ const INIT: &str = "Look at this project: its README, its build files, its folde
                     `AGENTS.md` already, improve it and keep what people have written.";
 
 const OWN: &[Own] = &[
-    Own { name: "help", hint: None, description: "Lists the commands", run: |session, _| said(help(session)) },
+    Own {
+        name: "help",
+        hint: Some("[COMMAND]"),
+        description: "Lists the commands, or says what one does",
+        run: |session, arguments| now(help(session, arguments)),
+    },
     Own {
         name: "tools",
         hint: Some("[TOOL]"),
@@ -127,7 +132,12 @@ pub fn command_catalog(switches: Switches) -> CommandCatalog {
 /// Answers one of the session's own commands.
 pub(super) async fn run(session: &Shared, name: &str, arguments: &str) -> Reply {
     match OWN.iter().find(|own| own.name == name) {
-        Some(own) => (own.run)(session, arguments).await,
+        Some(own) => {
+            if own.hint.is_none() {
+                takes_nothing(name, arguments)?;
+            }
+            (own.run)(session, arguments).await
+        }
         None => Err(ToolError::Fatal(format!("`/{name}` is announced and not there"))),
     }
 }
@@ -140,13 +150,32 @@ fn said(text: String) -> BoxFuture<'static, Reply> {
     now(Ok(CommandReply::Text(text)))
 }
 
-fn help(session: &Shared) -> String {
+fn help(session: &Shared, arguments: &str) -> Reply {
+    let name = only("help", arguments)?;
+    let bare = name.strip_prefix('/').unwrap_or(name);
+    let infos = session.commands.infos();
     let mut text = String::new();
-    for command in session.commands.infos() {
-        let hint = command.hint.map_or(String::new(), |hint| format!(" {hint}"));
+    for command in infos.iter().filter(|command| bare.is_empty() || command.name == bare) {
+        let hint = command.hint.as_ref().map_or(String::new(), |hint| format!(" {hint}"));
         let _ = writeln!(text, "- `/{}{hint}` – {}", command.name, command.description);
     }
-    text
+    if text.is_empty() {
+        let near = crate::near::near(bare, infos.iter().map(|command| command.name.as_str()));
+        return Err(ToolError::not_found(format!("there is no command `/{bare}`"), &near));
+    }
+    Ok(CommandReply::Text(text))
+}
+
+/// The one word that a command takes; empty where nothing was typed.
+fn only<'a>(command: &str, arguments: &'a str) -> Result<&'a str, ToolError> {
+    match word(arguments) {
+        (word, "") => Ok(word),
+        (first, rest) => {
+            let rest = crate::plain::line(rest, 80);
+            Err(ToolError::invalid(format!("`/{command}` takes one word, and `{rest}` follows `{first}`"))
+                .hint(format!("type `/help {command}` for what it takes")))
+        }
+    }
 }
 
 /// The first word, and what follows it.
@@ -154,16 +183,4 @@ fn word(text: &str) -> (&str, &str) {
     let text = text.trim_start();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     (word, rest.trim_start())
-}
-
-fn invalid(message: impl Into<String>) -> ToolError {
-    ToolError::to_model("invalid-args", message)
-}
-
-/// What `name` may have meant, as the end of a sentence.
-fn meant<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    match crate::near::near(name, known).as_slice() {
-        [] => String::new(),
-        near => format!("; did you mean `{}`?", near.join("`, `")),
-    }
 }

@@ -10,6 +10,7 @@ use crate::context::History;
 use crate::event::{SessionEvent, TurnEnd};
 use crate::options::Choices;
 use crate::store::{KeptSession, SessionStore};
+use crate::tool::ToolError;
 use crate::transcript::{MessageId, SessionId, StopReason, ToolCallId};
 
 /// How a new session goes on from another one.
@@ -65,7 +66,7 @@ fn forked(mut events: Vec<SessionEvent>, point: Option<ForkPoint>) -> Result<Vec
         };
         events.truncate(end.ok_or(wanted)?);
     }
-    let open = History::of(&events).cut_short(WHY, TurnEnd::Stopped(StopReason::EndTurn));
+    let open = History::of(&events).cut_short(&ToolError::Fatal(WHY.to_owned()), TurnEnd::Stopped(StopReason::EndTurn));
     events.extend(open);
     Ok(events)
 }

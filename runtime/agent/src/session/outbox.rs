@@ -19,6 +19,7 @@ use crate::context::{History, Split, Title, TurnUse};
 use crate::event::{ContextSize, EventSink, SessionEvent, TurnEnd};
 use crate::panel::StalePanels;
 use crate::store::{KeptOutput, SessionStore, StoreError};
+use crate::tool::ToolError;
 use crate::transcript::{Conversation, MessageId, SessionId, Spending, ToolCallId};
 
 /// Events that may wait before the turn is held back.
@@ -214,7 +215,7 @@ impl Outbox {
 
     /// Ends the turn for all but itself: what it left open is over, see [`History::cut_short`], and what its tasks still
     /// tell is dropped.
-    pub(super) fn cut_short(&self, why: &str, end: TurnEnd) {
+    pub(super) fn cut_short(&self, why: &ToolError, end: TurnEnd) {
         let mut said = lock(&self.0.said);
         said.turn = None;
         for event in said.history.cut_short(why, end) {

@@ -25,11 +25,37 @@ pub enum PromptError {
     Closed,
 }
 
-/// How a prompt ended.
-pub(super) type Outcome = Result<StopReason, PromptError>;
+/// How a prompt ended that was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// Why its turn ended.
+    pub stop: StopReason,
+    /// Why what it asked for was not done; none where it was. The person has read the reason.
+    pub fault: Option<Fault>,
+}
 
-/// A prompt that was put in. Awaited, it gives the answer when its turn has ended and all its events were shown;
-/// dropped, it goes on all the same.
+/// Why what a prompt asked for was not done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It makes no sense: there is no such command or no such name, or the command is used in another way.
+    Misused,
+    /// There is no model that could do it.
+    NoModel,
+    /// It was tried and failed, or was refused.
+    Failed,
+}
+
+impl Answer {
+    pub(super) fn well(stop: StopReason) -> Self {
+        Self { stop, fault: None }
+    }
+}
+
+/// How a prompt ended.
+pub(super) type Outcome = Result<Answer, PromptError>;
+
+/// A prompt that was put in. Awaited, it says why its turn ended, when all its events were shown; dropped, it goes on
+/// all the same.
 #[must_use = "a prompt does not say by itself how it ended"]
 pub struct Prompt {
     withdrawal: Withdrawal,
@@ -70,11 +96,19 @@ impl Prompt {
     }
 }
 
-impl Future for Prompt {
-    type Output = Outcome;
+impl Prompt {
+    /// Waits as whoever awaits it does, and says also whether what it asked for was done.
+    pub async fn answered(self) -> Result<Answer, PromptError> {
+        self.answer.await.unwrap_or(Err(PromptError::Closed))
+    }
+}
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
-        Pin::new(&mut self.answer).poll(context).map(|answer| answer.unwrap_or(Err(PromptError::Closed)))
+impl Future for Prompt {
+    type Output = Result<StopReason, PromptError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let answer = Pin::new(&mut self.answer).poll(context);
+        answer.map(|answer| answer.unwrap_or(Err(PromptError::Closed)).map(|answer| answer.stop))
     }
 }
 

@@ -99,7 +99,7 @@ impl TurnContext {
         if !self.tools.lets(&*tool) {
             let plugin =
                 tool.plugin().map_or_else(String::new, |plugin| format!(": its plugin `{plugin}` was switched off"));
-            return Err(ToolError::to_model("not-found", format!("there is no tool `{name}` any more{plugin}")));
+            return Err(ToolError::not_found(format!("there is no tool `{name}` any more{plugin}"), &[]));
         }
         let origin = Origin::Model { call: call.clone(), tool: name };
         let permit = tokio::select! {
@@ -178,10 +178,8 @@ impl TurnContext {
 
 fn prepare(tools: &ToolCatalog, call: &ToolCall) -> Result<Ready, ToolError> {
     let Some(tool) = tools.get(&call.name) else {
-        let near = tools.near(&call.name);
-        let hint = if near.is_empty() { String::new() } else { format!("; did you mean `{}`?", near.join("`, `")) };
         let name = shown_name(&call.name);
-        return Err(ToolError::to_model("not-found", format!("there is no tool `{name}`{hint}")));
+        return Err(ToolError::not_found(format!("there is no tool `{name}`"), &tools.near(&call.name)));
     };
     let name = tool.spec().name.clone();
     let arguments = ToolArguments::validate(tool.spec(), call.arguments.clone())?;
@@ -189,11 +187,10 @@ fn prepare(tools: &ToolCatalog, call: &ToolCall) -> Result<Ready, ToolError> {
 }
 
 fn failed(call: ToolCallId, error: &ToolError, limit: usize) -> ToolCallUpdate {
-    let text = error.to_string();
     ToolCallUpdate {
         status: Some(ToolCallStatus::Failed),
-        content: Some(vec![ToolContent::Text { text: cut(&text, SHOWN.min(limit)) }]),
-        for_model: Some(cut(&text, limit)),
+        content: Some(vec![ToolContent::Text { text: cut(&error.for_person(), SHOWN.min(limit)) }]),
+        for_model: Some(cut(&error.for_model(), limit)),
         ..ToolCallUpdate::of(call)
     }
 }

@@ -9,7 +9,7 @@ use acp_runtime_agent::event::SessionEvent;
 use acp_runtime_agent::gate::Approval;
 use acp_runtime_agent::options::OptionValue;
 use acp_runtime_agent::policy::Mode;
-use acp_runtime_agent::session::{OnBusy, PromptError};
+use acp_runtime_agent::session::{Fault, OnBusy, PromptError};
 use acp_runtime_agent::transcript::{StopReason, ToolOutcome};
 use expect_test::expect;
 use serde_json::json;
@@ -77,7 +77,7 @@ async fn cancel_ends_a_hanging_tool_and_answers_the_calls_behind_it() {
         call-1 in progress
         call-2 in progress
         call-2 completed x
-        call-1 failed Error [cancelled]: the user cancelled the turn
+        call-1 failed the user cancelled the turn
         title: a
         end: Cancelled
     "]]
@@ -114,8 +114,8 @@ async fn cancel_is_answered_in_time_whatever_the_tool_does() {
         msg-2 call-2 deaf pending: deaf
         call-1 in progress
         call-2 in progress
-        call-1 failed Error [cancelled]: the user cancelled the turn
-        call-2 failed Error [cancelled]: the user cancelled the turn
+        call-1 failed the user cancelled the turn
+        call-2 failed the user cancelled the turn
         end: Cancelled
     "]]
     .assert_eq(&shown);
@@ -168,7 +168,7 @@ async fn an_answer_that_comes_with_a_cancel_does_not_overtake_it() {
         }
         assert_eq!(prompt.await, Ok(StopReason::Cancelled));
         let shown = script(&stage.screen.shown());
-        assert!(shown.contains("call-1 failed Error [cancelled]: the user cancelled the turn\n"), "{shown}");
+        assert!(shown.contains("call-1 failed the user cancelled the turn\n"), "{shown}");
     }
 }
 
@@ -260,23 +260,24 @@ async fn commands_work_without_a_model() {
         msg-6 user (local): /call put {}
         msg-7 call-2 put (local) pending: put
         call-2 shows diff of /p/out: new
-        call-2 failed Error [denied]: denied: write `out`: it needs a person's approval and there is nobody to ask (allow it beforehand, such as with `--allow`, or run in an editor)
-        msg-8 agent (local): error: Error [denied]: denied: write `out`: it needs a person's approval and there is nobody to ask (allow it beforehand, such as with `--allow`, or run in an editor)
-        failed: Error [denied]: denied: write `out`: it needs a person's approval and there is nobody to ask (allow it beforehand, such as with `--allow`, or run in an editor)
+        call-2 failed write `out`: it needs a person's approval and there is nobody to ask
+        hint: allow it beforehand, such as with `--allow`, or run in an editor
+        msg-8 agent (local): error: write `out`: it needs a person's approval and there is nobody to ask | hint: allow it beforehand, such as with `--allow`, or run in an editor
+        failed: write `out`: it needs a person's approval and there is nobody to ask | hint: allow it beforehand, such as with `--allow`, or run in an editor
         msg-9 user (local): /call lok {}
-        msg-10 agent (local): error: Error [not-found]: there is no tool `lok`; did you mean `look`?
-        failed: Error [not-found]: there is no tool `lok`; did you mean `look`?
+        msg-10 agent (local): error: there is no tool `lok` | hint: did you mean `look`?
+        failed: there is no tool `lok` | hint: did you mean `look`?
         msg-11 user (local): /call look {oops
-        msg-12 agent (local): error: Error [invalid-args]: `{oops` is not a JSON object: key must be a string at line 1 column 2
-        failed: Error [invalid-args]: `{oops` is not a JSON object: key must be a string at line 1 column 2
+        msg-12 agent (local): error: `{oops` is not a JSON object: key must be a string at line 1 column 2
+        failed: `{oops` is not a JSON object: key must be a string at line 1 column 2
         msg-13 user (local): /call look {"n": "x"}
         msg-14 call-3 look (local) pending: look
-        call-3 failed Error [invalid-args]: /n: "x" is not of type "integer"
-        msg-15 agent (local): error: Error [invalid-args]: /n: "x" is not of type "integer"
-        failed: Error [invalid-args]: /n: "x" is not of type "integer"
+        call-3 failed /n: "x" is not of type "integer"
+        msg-15 agent (local): error: /n: "x" is not of type "integer"
+        failed: /n: "x" is not of type "integer"
         msg-16 user (local): /call
-        msg-17 agent (local): error: Error [invalid-args]: no tool was named: type `/call TOOL {json}`, or `/tools` for the tools
-        failed: Error [invalid-args]: no tool was named: type `/call TOOL {json}`, or `/tools` for the tools
+        msg-17 agent (local): error: no tool was named | hint: type `/call TOOL {json}`, or `/tools` for the tools
+        failed: no tool was named | hint: type `/call TOOL {json}`, or `/tools` for the tools
         msg-18 user (local): /cal look
         msg-19 agent (local): error: there is no command `/cal` | hint: did you mean `/call`?
         failed: there is no command `/cal` | hint: did you mean `/call`?
@@ -284,10 +285,21 @@ async fn commands_work_without_a_model() {
         msg-21 agent (local): There are no panels.
         end: EndTurn
         msg-22 user (local): /panel nope
-        msg-23 agent (local): error: Error [panel]: unknown panel `nope` (there are: )
-        failed: Error [panel]: unknown panel `nope` (there are: )
+        msg-23 agent (local): error: unknown panel `nope` | hint: there are no panels
+        failed: unknown panel `nope` | hint: there are no panels
     "#]]
     .assert_eq(&script(&stage.screen.shown()));
+    for (prompt, fault) in [
+        ("/tools", None),
+        ("/call look {\"n\": 2}", None),
+        ("/call put {}", Some(Fault::Failed)),
+        ("/call lok {}", Some(Fault::Misused)),
+        ("/call look {\"n\": \"x\"}", Some(Fault::Misused)),
+        ("/panel nope", Some(Fault::Misused)),
+        ("/nope", Some(Fault::Misused)),
+    ] {
+        assert_eq!(stage.session.prompt(text(prompt)).answered().await.unwrap().fault, fault, "{prompt}");
+    }
     assert!(stage.model.requests.lock().unwrap().is_empty());
 }
 
@@ -320,8 +332,7 @@ async fn a_call_is_not_run_once_its_plugin_is_off() {
     go.notify_one();
     prompt.await.unwrap();
     let shown = script(&stage.screen.shown());
-    let refused =
-        "call-2 failed Error [not-found]: there is no tool `look` any more: its plugin `test:looks` was switched off";
+    let refused = "call-2 failed there is no tool `look` any more: its plugin `test:looks` was switched off";
     assert!(shown.contains("call-1 completed waited") && shown.contains(refused), "{shown}");
 }
 

@@ -76,9 +76,9 @@ async fn what_a_source_adds_and_takes_away_is_seen_from_the_next_turn_on() {
         let mut lines = shown.lines().filter(|line| line.starts_with(call) && !line.contains("in_progress"));
         lines.next_back().unwrap_or_default().to_owned()
     };
-    assert_eq!(ended("call-2"), "call-2 failed Error [not-found]: there is no tool `late`", "{shown}");
+    assert_eq!(ended("call-2"), "call-2 failed there is no tool `late`", "{shown}");
     assert_eq!(ended("call-3"), "call-3 completed here", "{shown}");
-    assert_eq!(ended("call-4"), "call-4 failed Error [not-found]: there is no tool `late`", "{shown}");
+    assert_eq!(ended("call-4"), "call-4 failed there is no tool `late`", "{shown}");
 }
 
 #[tokio::test]

@@ -90,19 +90,40 @@ async fn what_goes_wrong_with_a_call_is_told_to_the_model() {
         msg-2 call-4 look pending: look
         msg-2 call-5 put pending: put
         msg-2 call-6 evil[31m name pending: evil[31m name
-        call-1 failed Error [not-found]: there is no tool `putt`; did you mean `put`?
-        call-2 failed Error [invalid-args]: /n: "one" is not of type "integer"
-        call-3 failed Error [invalid-args]: "{broken" is not of type "object"
+        call-1 failed there is no tool `putt`
+        hint: did you mean `put`?
+        call-2 failed /n: "one" is not of type "integer"
+        call-3 failed "{broken" is not of type "object"
         call-4 in progress
-        call-4 failed Error [not-found]: there is nothing
+        call-4 failed there is nothing
         call-5 shows diff of /p/out: new
-        call-5 failed Error [denied]: denied: write `out`: the user refused (ask the user what to do instead)
-        call-6 failed Error [not-found]: there is no tool `evil[31m name`
+        call-5 failed write `out`: the user refused
+        call-6 failed there is no tool `evil[31m name`
         msg-3 agent: Sorry.
         title: go
         end: EndTurn
     "#]]
     .assert_eq(&script(&stage.screen.shown()).replace('\u{1b}', ""));
+    let requests = stage.model.requests.lock().unwrap();
+    let told: Vec<&str> = requests[1]
+        .last()
+        .unwrap()
+        .parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::ToolResult { text, failed: true, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    expect![[r#"
+        Error [not-found]: there is no tool `putt` (did you mean `put`?)
+        Error [invalid-args]: /n: "one" is not of type "integer"
+        Error [invalid-args]: "{broken" is not of type "object"
+        Error [not-found]: there is nothing
+        Error [denied]: write `out`: the user refused (ask the user what to do instead)
+        Error [not-found]: there is no tool `evil[31m name`
+    "#]]
+    .assert_eq(&(told.join("\n").replace('\u{1b}', "") + "\n"));
 }
 
 #[tokio::test]

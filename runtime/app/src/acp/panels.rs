@@ -76,7 +76,8 @@ impl PanelRequest {
             }
             Self::Act { panel, action, node: id, args } => {
                 let acted = session.panel_act(panel.as_str(), action.as_str(), id.as_str(), args).await;
-                let PanelReply { message, view } = acted.map_err(|error| refused(error, &panel, &action, &id))?;
+                let PanelReply { message, failure: _, view } =
+                    acted.map_err(|error| refused(error, &panel, &action, &id))?;
                 let (panel, action) = (panel.as_str(), action.as_str());
                 let (root, status) = (node(view.root), view.status);
                 json!({ "panel": panel, "action": action, "message": message, "root": root, "status": status })

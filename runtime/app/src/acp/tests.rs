@@ -395,7 +395,7 @@ async fn a_loaded_session_is_told_whole_before_the_answer() {
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call","toolCallId":"call-1","title":"read","name":"read","kind":"read","rawInput":{"path":"none"}}},"method":"session/update"}
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"in_progress"}},"method":"session/update"}
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"plan","entries":[{"content":"read","priority":"medium","status":"in_progress"}]}},"method":"session/update"}
-        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"Error [not-found]: `none` does not exist"}}]}},"method":"session/update"}
+        {"params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"failed","content":[{"type":"content","content":{"type":"text","text":"`none` does not exist"}}]}},"method":"session/update"}
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"plan","entries":[{"content":"read (failed)","priority":"medium","status":"completed"}]}},"method":"session/update"}
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"ok"},"messageId":"msg-3"}},"method":"session/update"}
         {"params":{"sessionId":"s-1","update":{"sessionUpdate":"session_info_update","title":"hi"}},"method":"session/update"}

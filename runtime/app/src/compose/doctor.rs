@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use acp_runtime_agent::command::{Command, CommandReply};
+use acp_runtime_agent::command::{Command, CommandReply, takes_nothing};
 use acp_runtime_agent::event::CommandInfo;
 use acp_runtime_agent::options::Options;
 use acp_runtime_agent::plain;
@@ -96,10 +96,14 @@ impl Command for Doctor {
 
     fn run<'a>(
         &'a self,
-        _arguments: &'a str,
+        arguments: &'a str,
         _cancel: CancellationToken,
     ) -> BoxFuture<'a, Result<CommandReply, ToolError>> {
-        async move { self.answer().await.map(CommandReply::Text) }.boxed()
+        async move {
+            takes_nothing(&self.info.name, arguments)?;
+            self.answer().await.map(CommandReply::Text)
+        }
+        .boxed()
     }
 }
 

@@ -57,7 +57,7 @@ impl ForkCommand {
             ["before", message] => (Some(at(message, ForkSide::Before)), format!(" before `{message}`")),
             _ => {
                 let usage = "type `/fork`, `/fork MESSAGE`, `/fork before MESSAGE`, or `/fork list` for the messages";
-                return Err(ToolError::to_model("invalid-args", usage));
+                return Err(ToolError::invalid("`/fork` takes one message").hint(usage));
             }
         };
         // What was said until now must be kept before it can be forked.
@@ -65,13 +65,13 @@ impl ForkCommand {
         let (source, mut events) = match branch(&self.store, &self.session, point).await {
             Ok(branch) => branch,
             Err(OpenError::NoMessage { message, .. }) => {
-                let list = self.list().await?;
-                return Err(ToolError::to_model("not-found", format!("there is no message `{message}`. {list}")));
+                let unknown = ToolError::not_found(format!("there is no message `{message}`"), &[]);
+                return Err(unknown.hint("type `/fork list` for those that there are"));
             }
             Err(error) => return Err(ToolError::to_model("internal", error.to_string())),
         };
         if events.is_empty() {
-            return Err(ToolError::to_model("not-found", "nothing was said there yet: there is nothing to go on from"));
+            return Err(ToolError::not_found("nothing was said there yet: there is nothing to go on from", &[]));
         }
         let held = History::of(&events).bounds().unwrap_or(&self.configured).clone();
         events.extend(SessionEvent::bounds_changed(&held, self.options.bounds()));

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use acp_runtime_agent::capability::{EffectPattern, PluginId};
 use acp_runtime_agent::command::{Command, CommandReply};
 use acp_runtime_agent::event::CommandInfo;
-use acp_runtime_agent::gate::Origin;
+use acp_runtime_agent::gate::{GrantBook as _, Origin};
 use acp_runtime_agent::near::near;
+use acp_runtime_agent::plain;
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_agent::tool::{ToolCatalog, ToolError};
 use acp_runtime_agent::transcript::ToolCallId;
@@ -19,7 +20,7 @@ use jiff::{Timestamp, Unit};
 use tokio_util::sync::CancellationToken;
 
 use super::book::Book;
-use crate::store::{Answer, Subject};
+use crate::store::Answer;
 
 const USAGE: &str = "type `/permissions`, `/permissions revoke NUMBER`, `/permissions revoke all`, or \
                      `/permissions allow NAME EFFECT` and `/permissions deny NAME EFFECT`, such as \
@@ -49,7 +50,10 @@ impl Permissions {
             ["revoke", which] => self.revoke(which).await?,
             ["allow", name, effect] => self.decide(name, effect, true).await?,
             ["deny", name, effect] => self.decide(name, effect, false).await?,
-            _ => return Err(invalid(USAGE)),
+            ["revoke"] => return Err(misused("no answer was named")),
+            ["allow" | "deny", ..] => return Err(misused("a name and an effect are needed")),
+            [other, ..] => return Err(misused(&format!("`/permissions` has no `{}`", plain::line(other, 80)))),
+            [] => return Err(misused("nothing was typed")),
         };
         Ok(format!("{done}{}", shown(&self.list().await?)))
     }
@@ -64,7 +68,8 @@ impl Permissions {
             let number = which.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
             let Some(answer) = number.filter(|index| *index < answers.len()).map(|index| answers.swap_remove(index))
             else {
-                return Err(invalid(format!("there is no answer `{which}`: `/permissions` has their numbers")));
+                let unknown = ToolError::not_found(format!("there is no answer `{which}`"), &[]);
+                return Err(unknown.hint("type `/permissions` for their numbers"));
             };
             answers = vec![answer];
         }
@@ -77,29 +82,39 @@ impl Permissions {
     }
 
     async fn decide(&self, name: &str, effect: &str, allowed: bool) -> Result<String, ToolError> {
-        let subject = self.subject(name)?;
-        let pattern = EffectPattern::parse(effect.trim()).map_err(|error| invalid(error.to_string()))?;
+        let pattern = EffectPattern::parse(effect.trim()).map_err(|error| ToolError::invalid(error.to_string()))?;
+        let origin = self.origin(name, &pattern)?;
+        if allowed && !self.book.keeps(&origin) {
+            let why = format!(
+                "`{name}` is named by a path in the configuration, and what changes under its name is never allowed for \
+                 good"
+            );
+            return Err(ToolError::to_model("denied", why).hint("install it with `acp-runtime plugin install`"));
+        }
+        let subject = self.book.subject(&origin);
         self.book.answers().decide(&subject, &pattern, allowed).await.map_err(|error| unkept(&error))?;
-        Ok("Remembered. The mode and the deny list still go first.\n\n".to_owned())
+        let first = if allowed { "The mode and the deny list still go first." } else { "It holds in every mode." };
+        Ok(format!("Remembered. {first}\n\n"))
     }
 
-    /// The tool or the plugin of that name.
-    fn subject(&self, name: &str) -> Result<Subject, ToolError> {
+    /// The tool or the plugin of that name, as far as such effects are its own.
+    fn origin(&self, name: &str, pattern: &EffectPattern) -> Result<Origin, ToolError> {
         if let Some(plugin) = self.book.plugins().find(|plugin| plugin.as_str() == name) {
-            return Ok(self.book.subject(&Origin::Plugin { plugin: plugin.clone(), call: None }));
+            return Ok(Origin::Plugin { plugin: plugin.clone(), call: None });
         }
         let tools = self.tools.now();
-        if let Some(tool) = tools.get(name) {
-            // Which call it is makes no difference.
-            let (call, tool) = (ToolCallId::new(""), tool.spec().name.clone());
-            return Ok(self.book.subject(&Origin::Model { call, tool }));
-        }
-        let plugins = self.book.plugins().map(PluginId::as_str);
-        let meant = match near(name, tools.iter().map(|tool| tool.spec().name.as_str()).chain(plugins)).as_slice() {
-            [] => String::new(),
-            near => format!("; did you mean `{}`?", near.join("`, `")),
+        let Some(tool) = tools.get(name) else {
+            let plugins = self.book.plugins().map(PluginId::as_str);
+            let near = near(name, tools.iter().map(|tool| tool.spec().name.as_str()).chain(plugins));
+            return Err(ToolError::not_found(format!("there is no tool and no plugin `{name}`"), &near)
+                .or_hint(|| "type `/tools` and `/plugins` for those that there are".to_owned()));
         };
-        Err(ToolError::to_model("not-found", format!("there is no tool and no plugin `{name}`{meant}")))
+        if let Some(plugin) = tool.plugin().filter(|_| !matches!(pattern.class(), None | Some("plugin"))) {
+            return Err(ToolError::invalid(format!("what `{name}` does is done by its plugin, `{plugin}`"))
+                .hint(format!("name the plugin: `{plugin} {pattern}`")));
+        }
+        // Which call it is makes no difference.
+        Ok(Origin::Model { call: ToolCallId::new(""), tool: tool.spec().name.clone() })
     }
 }
 
@@ -128,6 +143,12 @@ fn shown(answers: &[Answer]) -> String {
         let _ = writeln!(text, "{}. {}{since}", index + 1, line(answer));
     }
     text.push_str("\n`/permissions revoke NUMBER` takes one back.");
+    if answers.iter().any(Answer::is_about_a_plugin) {
+        text.push_str(
+            " An answer about a plugin holds while it has the same publisher (where it comes from, and the name before \
+             the colon of its id) and asks for the same rights.",
+        );
+    }
     text
 }
 
@@ -136,8 +157,8 @@ fn line(answer: &Answer) -> String {
     format!("{}: {} {verdict}", answer.subject, answer.effects)
 }
 
-fn invalid(message: impl Into<String>) -> ToolError {
-    ToolError::to_model("invalid-args", message)
+fn misused(how: &str) -> ToolError {
+    ToolError::invalid(how).hint(USAGE)
 }
 
 fn unkept(error: &StoreError) -> ToolError {

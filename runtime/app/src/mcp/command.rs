@@ -9,6 +9,7 @@ use acp_runtime_agent::command::{Command, CommandReply};
 use acp_runtime_agent::event::CommandInfo;
 use acp_runtime_agent::gate::{Gate, Origin};
 use acp_runtime_agent::near::near;
+use acp_runtime_agent::plain;
 use acp_runtime_agent::server::{Reach, ServerEntry, ServerState};
 use acp_runtime_agent::tool::{ToolError, ToolSource as _};
 use futures::future::BoxFuture;
@@ -39,15 +40,22 @@ impl McpCommand {
 
     async fn answer(&self, arguments: &str) -> Result<String, ToolError> {
         let words = shlex::split(arguments)
-            .ok_or_else(|| invalid("a quotation mark or a backslash has nothing that belongs to it"))?;
+            .ok_or_else(|| ToolError::invalid("a quotation mark or a backslash has nothing that belongs to it"))?;
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {
             [] => Ok(self.list().await),
             ["add", name, place @ ..] if !place.is_empty() => self.add(name, place).await,
             ["remove", name] => self.remove(name).await,
             ["restart", name] => self.restart(name).await,
-            _ => Err(invalid(format!("type `/mcp`, or `/mcp {}`", self.info.hint.as_deref().unwrap_or_default()))),
+            ["add", ..] => Err(self.misused("`/mcp add` takes a name, and a command or an address")),
+            ["remove" | "restart", ..] => Err(self.misused("`/mcp remove` and `/mcp restart` take one server's name")),
+            [other, ..] => Err(self.misused(&format!("`/mcp` has no `{}`", plain::line(other, 80)))),
         }
+    }
+
+    fn misused(&self, how: &str) -> ToolError {
+        let usage = format!("type `/mcp`, or `/mcp {}`", self.info.hint.as_deref().unwrap_or_default());
+        ToolError::invalid(how).hint(usage)
     }
 
     async fn list(&self) -> String {
@@ -67,9 +75,8 @@ impl McpCommand {
 
     async fn add(&self, name: &str, place: &[&str]) -> Result<String, ToolError> {
         if self.servers.get(name).is_some() {
-            return Err(invalid(format!(
-                "there is a server `{name}` already; remove it first, or choose another name"
-            )));
+            return Err(ToolError::invalid(format!("there is a server `{name}` already"))
+                .hint("remove it first, or choose another name"));
         }
         let (reach, effect) = reach(place)?;
         let command = CommandName::new("mcp").map_err(|error| ToolError::Fatal(error.to_string()))?;
@@ -77,7 +84,7 @@ impl McpCommand {
         let server = self
             .servers
             .add(ServerEntry { name: name.to_owned(), reach })
-            .ok_or_else(|| invalid(format!("`{name}` cannot be the name of one more server")))?;
+            .ok_or_else(|| ToolError::invalid(format!("`{name}` cannot be the name of one more server")))?;
         server.settle().await;
         Ok(self.told(name))
     }
@@ -97,8 +104,8 @@ impl McpCommand {
         self.servers.get(name).ok_or_else(|| {
             let states = self.servers.states();
             let near = near(name, states.iter().map(|state| state.name.as_str()));
-            let hint = near.first().map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            ToolError::to_model("not-found", format!("there is no MCP server `{name}`{hint}"))
+            ToolError::not_found(format!("there is no MCP server `{name}`"), &near)
+                .or_hint(|| "type `/mcp` for those that there are".to_owned())
         })
     }
 
@@ -138,7 +145,7 @@ fn line(state: &ServerState, server: Option<&Server>) -> String {
 
 /// How to reach what was typed, and what that does.
 fn reach(place: &[&str]) -> Result<(Reach, Effect), ToolError> {
-    let (first, rest) = place.split_first().ok_or_else(|| invalid("no command was typed"))?;
+    let (first, rest) = place.split_first().ok_or_else(|| ToolError::invalid("no command was typed"))?;
     if !first.contains("://") {
         let arguments: Vec<String> = rest.iter().map(|&word| word.to_owned()).collect();
         let line = CommandLine { program: (*first).to_owned(), arguments: arguments.clone() };
@@ -146,11 +153,11 @@ fn reach(place: &[&str]) -> Result<(Reach, Effect), ToolError> {
         return Ok((program, Effect::Run(line)));
     }
     if !rest.is_empty() {
-        return Err(invalid("nothing may follow the address; headers belong into the configuration"));
+        return Err(ToolError::invalid("nothing may follow the address").hint("headers belong into the configuration"));
     }
-    let uri = first.parse::<Uri>().map_err(|_| invalid(format!("`{first}` is no address")))?;
+    let uri = first.parse::<Uri>().map_err(|_| ToolError::invalid(format!("`{first}` is no address")))?;
     let (Some(scheme @ ("http" | "https")), Some(host)) = (uri.scheme_str(), uri.host()) else {
-        return Err(invalid(format!("`{first}` does not begin with `http://` or `https://`")));
+        return Err(ToolError::invalid(format!("`{first}` does not begin with `http://` or `https://`")));
     };
     let request = NetRequest {
         scheme: scheme.to_owned(),
@@ -159,8 +166,4 @@ fn reach(place: &[&str]) -> Result<(Reach, Effect), ToolError> {
         path: uri.path().to_owned(),
     };
     Ok((Reach::Http { url: (*first).to_owned(), headers: BTreeMap::new() }, Effect::Fetch(request)))
-}
-
-fn invalid(message: impl Into<String>) -> ToolError {
-    ToolError::to_model("invalid-args", message)
 }

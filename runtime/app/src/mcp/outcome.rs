@@ -177,9 +177,9 @@ mod tests {
     #[test]
     fn a_servers_error_is_the_models() {
         let error = read(json!({ "content": [{ "type": "text", "text": "no such city" }], "isError": true }));
-        assert_eq!(error.unwrap_err().to_string(), "Error [server]: no such city");
+        assert_eq!(error.unwrap_err().for_model(), "Error [server]: no such city");
         let error = read(json!({ "content": [], "isError": true })).unwrap_err();
-        assert_eq!(error.to_string(), "Error [server]: the server reports an error and does not say which");
+        assert_eq!(error.for_model(), "Error [server]: the server reports an error and does not say which");
     }
 
     #[test]

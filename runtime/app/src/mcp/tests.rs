@@ -234,7 +234,7 @@ async fn a_call_without_a_word_ends_at_its_time_and_one_that_tells_of_progress_g
     let begin = Instant::now();
     let error = stage.call("sleep", CancellationToken::new()).await.unwrap_err();
     assert_eq!(
-        error.to_string(),
+        error.for_model(),
         "Error [timeout]: the MCP server `s` did not answer within 120 s, and was told to stop"
     );
     assert_eq!(begin.elapsed().as_secs(), 120);
@@ -257,7 +257,7 @@ async fn a_cancelled_call_ends_at_once_and_the_server_is_told() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         cancel.cancel();
     });
-    assert!(outcome.unwrap_err().to_string().starts_with("Error [cancelled]"));
+    assert!(outcome.unwrap_err().for_model().starts_with("Error [cancelled]"));
     assert_eq!(begin.elapsed().as_secs(), 1);
     // One whose future is dropped is told of in the same way.
     let dropped = tokio::time::timeout(Duration::from_secs(1), stage.call("sleep", CancellationToken::new()));
@@ -293,7 +293,7 @@ async fn a_server_that_dies_in_a_call_fails_it_and_is_back_for_the_next() {
     let stage = stage(vec![Attempt::Server(&["die", "echo"]), Attempt::Server(&["echo"])]);
     stage.servers.settle().await;
     let error = stage.call("die", CancellationToken::new()).await.unwrap_err();
-    assert!(error.to_string().starts_with("Error [server]: the MCP server `s` was lost during the call"), "{error}");
+    assert!(error.for_model().starts_with("Error [server]: the MCP server `s` was lost during the call"), "{error}");
     assert_eq!(stage.call("echo", CancellationToken::new()).await, Ok(ToolOutcome::text("{\"a\":1}")));
     assert_eq!(stage.state(), "connected 1");
     assert_eq!(stage.notices(), ["The MCP server `s` does not work: the connection was closed"]);
@@ -351,7 +351,7 @@ async fn tools_of_a_server_that_is_away_are_kept_for_the_moment_and_say_what_is_
     stage.call("die", CancellationToken::new()).await.unwrap_err();
     tokio::time::sleep(Duration::from_secs(4)).await;
     let error = stage.call("echo", CancellationToken::new()).await.unwrap_err();
-    assert_eq!(error.to_string(), "Error [server]: the MCP server `s` cannot be asked: out");
+    assert_eq!(error.for_model(), "Error [server]: the MCP server `s` cannot be asked: out");
     stage.until("failed 0: gone for good").await;
     assert!(stage.servers.tools().is_empty());
 }

@@ -60,6 +60,13 @@ pub struct Answer {
     key: String,
 }
 
+impl Answer {
+    /// Whether it is about a plugin.
+    pub fn is_about_a_plugin(&self) -> bool {
+        self.subject.starts_with("plugin ")
+    }
+}
+
 impl Answers {
     /// Those of the project whose folder is the first of `roots`.
     pub fn new(store: SqliteStore, roots: Roots) -> Self {
@@ -255,11 +262,11 @@ fn answer(row: &Row<'_>) -> rusqlite::Result<Answer> {
     Ok(Answer { subject: row.get(0)?, effects, allowed: row.get(3)?, since, class, key })
 }
 
-/// A yes needs all of the effect, a no some of it.
+/// A yes needs all of the effect, a no some of it, also of what is in a folder.
 fn pattern_holds(pattern: &str, effect: &Effect, allowed: bool) -> bool {
     match EffectPattern::parse(pattern) {
         Ok(pattern) if allowed => pattern.covers(effect),
-        Ok(pattern) => pattern.touches(effect),
+        Ok(pattern) => pattern.may_touch(effect),
         // Written by a version that knew more.
         Err(_) => !allowed,
     }

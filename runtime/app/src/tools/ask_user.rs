@@ -313,7 +313,7 @@ mod tests {
         let seen = || person.seen.lock().unwrap().clone();
         match outcome.await {
             Ok(outcome) => (outcome.for_model(), outcome.structured, seen()),
-            Err(error) => (error.to_string(), None, seen()),
+            Err(error) => (error.for_model(), None, seen()),
         }
     }
 

@@ -133,9 +133,10 @@ fn edited(text: &str, arguments: &Arguments) -> Result<Edit, ToolError> {
     let mut edit = Edit { text: text.to_owned(), lines: Vec::new() };
     for (number, piece) in (1..).zip(&pieces) {
         let done = replaced(&edit.text, piece, &path).map_err(|error| match error {
-            ToolError::ToModel { kind, message } if pieces.len() > 1 => {
+            ToolError::ToModel { kind, message, hint } if pieces.len() > 1 => {
                 let nothing = "nothing was changed";
                 ToolError::to_model(kind, format!("edit {number} of {} ({nothing}): {message}", pieces.len()))
+                    .hints(hint)
             }
             error => error,
         })?;

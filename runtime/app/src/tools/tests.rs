@@ -104,7 +104,7 @@ impl Desk {
     async fn call(&self, name: &str, arguments: Value) -> String {
         match self.outcome(name, arguments).await {
             Ok(outcome) => outcome.for_model(),
-            Err(error) => error.to_string(),
+            Err(error) => error.for_model(),
         }
     }
 
@@ -366,7 +366,7 @@ async fn edit_file_helps_where_it_cannot_edit() {
     ] {
         let arguments = json!({ "path": path, "old_string": old, "new_string": new });
         let error = desk.call("edit_file", arguments.clone()).await;
-        assert_eq!(desk.preview("edit_file", arguments).await.unwrap_err().to_string(), error);
+        assert_eq!(desk.preview("edit_file", arguments).await.unwrap_err().for_model(), error);
         said.push_str(&error);
         said.push('\n');
     }
@@ -567,7 +567,7 @@ async fn no_tool_runs_without_its_permit() {
         let tool = desk.tool(name);
         let arguments = ToolArguments::validate(tool.spec(), arguments).unwrap();
         let end = tool.run(&permit(Vec::new()).await, arguments, CancellationToken::new()).await.unwrap_err();
-        assert!(end.to_string().starts_with("Error [internal]: no permit for "), "{name}: {end}");
+        assert!(end.for_model().starts_with("Error [internal]: no permit for "), "{name}: {end}");
     }
     assert_eq!(desk.text("f"), "old");
 }

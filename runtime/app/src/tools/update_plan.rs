@@ -165,7 +165,7 @@ mod tests {
             Ok(arguments) => tool.run(&permit(Vec::new()).await, arguments, CancellationToken::new()).await,
             Err(error) => Err(error),
         };
-        let shown = outcome.map_or_else(|error| error.to_string(), |outcome| outcome.for_model());
+        let shown = outcome.map_or_else(|error| error.for_model(), |outcome| outcome.for_model());
         let told: Vec<String> =
             told.0.lock().unwrap().iter().map(|event| serde_json::to_string(event).unwrap()).collect();
         (shown, told.join("\n"))

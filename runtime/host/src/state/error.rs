@@ -48,7 +48,7 @@ impl From<&Refusal> for HostError {
             RefusalKind::Conflict => "std:conflict",
         };
         let retry = refusal.kind == RefusalKind::Conflict;
-        Self { kind, message: format!("{refusal} ({})", refusal.hint), retry }
+        Self { kind, message: format!("{} ({})", refusal.account(), refusal.hint), retry }
     }
 }
 

@@ -156,7 +156,7 @@ async fn a_folder_that_leads_elsewhere_inside_is_judged_there() {
     let runtime = project();
     symlink("docs", runtime.project.path().join("linked")).unwrap();
     let error = runtime.call(&*tool(&runtime, narrow), json!({ "p": "ra.txt" })).await.unwrap_err();
-    let denied = "denied: read `docs/**`: the plugin's manifest does not ask for it; `linked/**` leads there";
+    let denied = "read `docs/**`: the plugin's manifest does not ask for it; `linked/**` leads there";
     assert!(told(&error).1.starts_with(denied), "{error}");
     assert_eq!(does(&runtime, &*tool(&runtime, both), &["ra.txt"]).await, ["documented"]);
 
@@ -228,5 +228,5 @@ async fn text_goes_through_the_session_and_its_gate() {
         assert_eq!(outcome.for_model(), answer, "{path}");
     }
     let without = runtime.run("workspace", "", json!({ "p": "notes/a.md" })).await.unwrap();
-    assert!(without.starts_with("denied: read `notes/a.md`: the plugin's manifest does not ask for it"), "{without}");
+    assert!(without.starts_with("read `notes/a.md`: the plugin's manifest does not ask for it"), "{without}");
 }

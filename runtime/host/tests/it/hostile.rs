@@ -191,7 +191,7 @@ async fn storage_ends_at_its_quota_and_is_each_plugins_own() {
     let other = runtime.open(&[runtime.named("other:kv", "kv", rights)]);
     let outcome = runtime.call(&*other.tools[0], json!({ "n": 1 })).await.unwrap();
     assert_eq!(outcome.for_model(), "1");
-    let denied = "denied: kv `project`: the plugin's manifest does not ask for it (the plugin's author must add it to \
+    let denied = "kv `project`: the plugin's manifest does not ask for it (the plugin's author must add it to \
                   the capabilities in plugin.toml)";
     assert_eq!(runtime.run("kv", "", json!({ "n": 1 })).await.unwrap(), denied);
 }

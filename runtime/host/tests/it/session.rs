@@ -107,7 +107,7 @@ async fn rights_to_read_are_asked_for_before_the_guest_runs() {
     runtime.book.give(plugin.id(), GrantSet { tier: Tier::Installed, ceiling, granted: Vec::<Grant>::new() });
     let session = runtime.open(&[plugin]);
     let error = runtime.call(&*session.tools[0], json!({ "p": "rx" })).await.unwrap_err();
-    assert_eq!(told(&error), ("denied", "denied: read `**`: the user refused (ask the user what to do instead)"));
+    assert_eq!(told(&error), ("denied", "read `**`: the user refused"));
     assert_eq!(runtime.person.asked.lock().unwrap()[0].title, "plugin test:files: read `**`");
 }
 

@@ -159,7 +159,7 @@ pub fn inventory() -> Inventory {
 /// The error's kind and message.
 pub fn told(error: &ToolError) -> (&str, &str) {
     match error {
-        ToolError::ToModel { kind, message } => (kind, message),
+        ToolError::ToModel { kind, message, .. } => (kind, message),
         ToolError::Fatal(message) => ("fatal", message),
     }
 }

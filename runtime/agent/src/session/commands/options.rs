@@ -2,21 +2,22 @@
 
 use std::fmt::Write as _;
 
-use super::{Reply, invalid, meant, word};
+use super::{Reply, only, word};
 use crate::capability::PluginId;
 use crate::command::CommandReply;
+use crate::near::near;
 use crate::options::{OptionError, OptionValue, Options, WithheldPlugin, id};
 use crate::policy::Mode;
 use crate::session::Shared;
 use crate::tool::ToolError;
 
 pub(super) fn mode(session: &Shared, arguments: &str) -> Reply {
-    let (name, _) = word(arguments);
+    let name = only("mode", arguments)?;
     if !name.is_empty() {
         let mode = Mode::from_id(name).ok_or_else(|| {
             let known = Mode::ALL.map(Mode::id);
-            let meant = meant(name, known.into_iter());
-            invalid(format!("there is no mode `{name}`{meant} (there are: {})", known.join(", ")))
+            let error = ToolError::not_found(format!("there is no mode `{name}`"), &near(name, known.into_iter()));
+            error.or_hint(|| format!("there are `{}`", known.join("`, `")))
         })?;
         session.change(|options| options.set_mode(mode));
     }
@@ -40,7 +41,7 @@ pub(super) fn mode(session: &Shared, arguments: &str) -> Reply {
 }
 
 pub(super) fn model(session: &Shared, arguments: &str) -> Reply {
-    let (name, _) = word(arguments);
+    let name = only("model", arguments)?;
     if !name.is_empty() {
         session.change(|options| options.set_model(name)).map_err(|error| refused(&error))?;
     }
@@ -65,7 +66,10 @@ pub(super) fn plugins(session: &Shared, arguments: &str) -> Reply {
             let switched = session.change(|options| options.set(&option, OptionValue::Flag(switch == "on")));
             switched.map_err(|error| refused(&error))?;
         }
-        _ => return Err(invalid("type `/plugins`, `/plugins on PLUGIN` or `/plugins off PLUGIN`")),
+        _ => {
+            let usage = "type `/plugins`, `/plugins on PLUGIN` or `/plugins off PLUGIN`";
+            return Err(ToolError::invalid("`/plugins` takes `on` or `off` and a plugin's name").hint(usage));
+        }
     }
     let options = &session.turns.options;
     let mut text = String::new();
@@ -88,18 +92,20 @@ fn meant_plugin(options: &Options, typed: &str) -> Result<PluginId, ToolError> {
     match PluginId::meant_by(typed, ids()).as_slice() {
         [id] => Ok((*id).clone()),
         [] => {
-            let meant = meant(typed, ids().map(PluginId::as_str));
-            Err(ToolError::to_model("not-found", format!("there is no plugin `{typed}`{meant}")))
+            let unknown = format!("there is no plugin `{typed}`");
+            Err(ToolError::not_found(unknown, &near(typed, ids().map(PluginId::as_str)))
+                .or_hint(|| "type `/plugins` for those that there are".to_owned()))
         }
         several => {
             let ids: Vec<&str> = several.iter().map(|id| id.as_str()).collect();
-            Err(invalid(format!("several plugins have the name `{typed}`: type `{}`", ids.join("` or `"))))
+            Err(ToolError::invalid(format!("several plugins have the name `{typed}`"))
+                .hint(format!("type `{}`", ids.join("` or `"))))
         }
     }
 }
 
 fn refused(error: &OptionError) -> ToolError {
-    invalid(error.to_string())
+    ToolError::invalid(error.to_string())
 }
 
 fn mark(current: bool) -> &'static str {

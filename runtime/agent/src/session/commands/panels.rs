@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::tools::object;
-use super::{Reply, invalid, word};
+use super::{Reply, word};
 use crate::command::CommandReply;
 use crate::panel::{PanelAction, PanelBoard, PanelError, PanelInfo, PanelNode, PanelView};
 use crate::session::Shared;
@@ -17,13 +17,22 @@ pub(super) async fn answer(session: &Shared, arguments: &str) -> Reply {
     let text = match (name, action, node) {
         ("", ..) => list(panels).await,
         (name, "", _) => drawn(announced(panels, name), &panels.snapshot(name).await.map_err(|error| shown(&error))?),
-        (_, action, "") => {
-            return Err(invalid(format!("no node was named for `{action}`: the panel shows them in brackets")));
+        (name, action, "") => {
+            return Err(ToolError::invalid(format!("no node was named for `{action}`"))
+                .hint(format!("`/panel {name}` shows the nodes, their names in brackets")));
         }
         (name, action, node) => {
+            let args = object(json)?;
+            let known = announced(panels, name).and_then(|info| info.actions.iter().find(|known| known.id == action));
+            if let Some(known) = known.filter(|known| known.inputs.iter().any(|input| !args.contains_key(input))) {
+                return Err(ToolError::invalid(format!("`{action}` needs more: `{}`", known.inputs.join("`, `")))
+                    .hint(format!("type `/panel {name} {action} {node}{}`", inputs(known))));
+            }
             // The command is itself the prompt that runs, so nothing else can be in the way.
-            let acted = panels.act(name, action, node, object(json)?, || false).await;
-            let reply = acted.map_err(|error| shown(&error))?;
+            let reply = panels.act(name, action, node, args, || false).await.map_err(|error| shown(&error))?;
+            if let Some(reason) = reply.failure {
+                return Err(ToolError::to_model("panel", format!("{action}: {reason}")));
+            }
             let panel = drawn(announced(panels, name), &reply.view);
             reply.message.map_or(panel.clone(), |message| format!("{message}\n\n{panel}"))
         }
@@ -48,15 +57,24 @@ fn announced<'a>(panels: &'a PanelBoard, name: &str) -> Option<&'a PanelInfo> {
 }
 
 fn shown(error: &PanelError) -> ToolError {
-    let available = match error {
-        PanelError::UnknownPanel { available, .. } | PanelError::UnknownAction { available, .. } => {
-            format!(" (there are: {})", available.join(", "))
-        }
-        PanelError::UnknownNode(_) | PanelError::WrongKind { .. } | PanelError::Busy | PanelError::Failed { .. } => {
-            String::new()
-        }
+    let there_are = |what: &str, available: &[String]| match available {
+        [] => format!("there are no {what}"),
+        available => format!("there are `{}`", available.join("`, `")),
     };
-    ToolError::to_model("panel", format!("{error}{available}"))
+    let told = error.to_string();
+    match error {
+        PanelError::UnknownPanel { available, .. } => {
+            ToolError::not_found(told, &[]).hint(there_are("panels", available))
+        }
+        PanelError::UnknownAction { available, .. } => {
+            ToolError::not_found(told, &[]).hint(there_are("actions", available))
+        }
+        PanelError::UnknownNode(_) => {
+            ToolError::not_found(told, &[]).hint("the panel shows the names of its nodes in brackets")
+        }
+        PanelError::WrongKind { .. } => ToolError::invalid(told),
+        PanelError::Busy | PanelError::Failed { .. } => ToolError::to_model("panel", told),
+    }
 }
 
 /// A panel as text: the tree in a code block, then what can be done.
@@ -74,14 +92,17 @@ fn drawn(info: Option<&PanelInfo>, view: &PanelView) -> String {
 }
 
 fn usage(panel: &str, action: &PanelAction) -> String {
-    let inputs = match action.inputs.as_slice() {
-        [] => String::new(),
-        inputs => {
-            let pairs: Vec<String> = inputs.iter().map(|input| format!("\"{input}\": …")).collect();
-            format!(" {{{}}}", pairs.join(", "))
-        }
-    };
+    let inputs = inputs(action);
     format!("`/panel {panel} {} NODE{inputs}` – {} ({})", action.id, action.label, action.kinds.join(", "))
+}
+
+/// What is to be typed behind the node, as an object to fill in.
+fn inputs(action: &PanelAction) -> String {
+    if action.inputs.is_empty() {
+        return String::new();
+    }
+    let pairs: Vec<String> = action.inputs.iter().map(|input| format!("\"{input}\": …")).collect();
+    format!(" {{{}}}", pairs.join(", "))
 }
 
 fn draw(text: &mut String, node: &PanelNode, lead: &str, below: &str) {

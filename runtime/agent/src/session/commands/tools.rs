@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Reply, invalid, meant, schema, word};
+use super::{Reply, only, schema, word};
 use crate::command::CommandReply;
 use crate::model::ToolSpec;
+use crate::near::near;
 use crate::plain;
 use crate::server::ServerStatus;
 use crate::session::Shared;
 use crate::tool::ToolError;
 
 pub(super) async fn answer(session: &Shared, arguments: &str) -> Reply {
-    let (tool, _) = word(arguments);
+    let tool = only("tools", arguments)?;
     let text = if tool.is_empty() { list(session).await } else { described(&*find(session, tool).await?) };
     Ok(CommandReply::Text(text))
 }
@@ -66,14 +67,15 @@ async fn find(session: &Shared, tool: &str) -> Result<Arc<ToolSpec>, ToolError> 
     }
     tools.get(tool).map(|tool| tool.spec().clone()).ok_or_else(|| {
         let known = tools.iter().map(|tool| tool.spec().name.as_str());
-        ToolError::to_model("not-found", format!("there is no tool `{tool}`{}", meant(tool, known)))
+        ToolError::not_found(format!("there is no tool `{tool}`"), &near(tool, known))
+            .or_hint(|| "type `/tools` for those that there are".to_owned())
     })
 }
 
 pub(super) async fn call(session: &Shared, arguments: &str) -> Reply {
     let (tool, json) = word(arguments);
     if tool.is_empty() {
-        return Err(invalid("no tool was named: type `/call TOOL {json}`, or `/tools` for the tools"));
+        return Err(ToolError::invalid("no tool was named").hint("type `/call TOOL {json}`, or `/tools` for the tools"));
     }
     find(session, tool).await?;
     Ok(CommandReply::Call { tool: tool.to_owned(), arguments: object(json)?.into() })
@@ -83,6 +85,7 @@ pub(super) async fn call(session: &Shared, arguments: &str) -> Reply {
 pub(super) fn object(json: &str) -> Result<Map<String, Value>, ToolError> {
     match json.trim() {
         "" => Ok(Map::new()),
-        json => serde_json::from_str(json).map_err(|error| invalid(format!("`{json}` is not a JSON object: {error}"))),
+        json => serde_json::from_str(json)
+            .map_err(|error| ToolError::invalid(format!("`{json}` is not a JSON object: {error}"))),
     }
 }
