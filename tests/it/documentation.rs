@@ -69,6 +69,77 @@ fn every_setting_is_documented_with_its_default() {
     }
 }
 
+/// The published schema is the program's own, takes what is documented, and refuses what the program refuses.
+#[test]
+fn the_published_schema_is_strict_and_in_step() {
+    let printed = Runtime::new().run(&["config", "schema"]).stdout;
+    assert_eq!(document("docs/config.schema.json"), printed, "write it anew: acp-runtime config schema");
+    let schema: Value = serde_json::from_str(&printed).expect("JSON");
+    let mut strangers = Vec::new();
+    without_words(&schema, "", &mut strangers);
+    assert_eq!(strangers, Vec::<String>::new(), "objects that take any key, and keys without a description");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let read =
+        |toml: &str| -> Value { serde_json::to_value(toml.parse::<toml::Table>().expect("TOML")).expect("JSON") };
+    let documented = block(&document("docs/configuration.md"), "## The user's file");
+    let problems: Vec<String> = validator.iter_errors(&read(&documented)).map(|error| error.to_string()).collect();
+    assert_eq!(problems, Vec::<String>::new());
+
+    let provider = "[providers.lab]\nwire = 'ollama'\nmodel = 'm'\n";
+    for (toml, place, unknown, meant) in [
+        ("modell = 'none'".to_owned(), "1:1", "key `modell`", "model"),
+        ("[promt]\nqueue = 1".to_owned(), "1:2", "key `promt`", "prompt"),
+        ("[session]\nunload = 1".to_owned(), "2:1", "key `unload`", "unload_after"),
+        ("[prompt]\nqeue = 1".to_owned(), "2:1", "key `qeue`", "queue"),
+        ("prompt = { qeue = 1 }".to_owned(), "1:12", "key `qeue`", "queue"),
+        ("[permission]\ndenny = []".to_owned(), "2:1", "key `denny`", "deny"),
+        ("[files]\nbuiltin_deni = true".to_owned(), "2:1", "key `builtin_deni`", "builtin_deny"),
+        ("[shell]\ntimout = 3".to_owned(), "2:1", "key `timout`", "timeout"),
+        ("[plugins]\nbundeld = true".to_owned(), "2:1", "key `bundeld`", "bundled"),
+        ("[limits]\nmodel_request = 3".to_owned(), "2:1", "key `model_request`", "model_requests"),
+        ("[log]\n\nlevell = 'warn'".to_owned(), "3:1", "key `levell`", "level"),
+        ("[secrets]\nstor = 'file'".to_owned(), "2:1", "key `stor`", "store"),
+        ("[mcp.x]\ncomand = 'y'".to_owned(), "2:1", "key `comand`", "command"),
+        (format!("{provider}base = 'x'"), "4:1", "key `base`", "base_url"),
+        (format!("{provider}timeouts = {{ silence = 3 }}"), "4:14", "key `silence`", "silence_secs"),
+        (format!("{provider}[providers.lab.retries]\nattempt = 3"), "5:1", "key `attempt`", "attempts"),
+        (format!("{provider}prices.m = {{ input = 1, output = 1, cachd = 1 }}"), "4:37", "key `cachd`", "cached"),
+        ("mode = 'autoedit'".to_owned(), "1:8", "value `autoedit`", "auto-edit"),
+        ("[prompt]\non_busy = 'quue'".to_owned(), "2:11", "value `quue`", "queue"),
+        ("[shell]\ncontainment = 'landlok'".to_owned(), "2:15", "value `landlok`", "landlock"),
+        ("[secrets]\nstore = 'fle'".to_owned(), "2:9", "value `fle`", "file"),
+        (format!("{provider}reasoning_effort = 'hihg'"), "4:20", "value `hihg`", "high"),
+    ] {
+        assert!(!validator.is_valid(&read(&toml)), "the schema takes {toml}");
+        let runtime = Runtime::new().config(&toml);
+        let checked = runtime.run(&["config", "check"]);
+        assert_eq!(checked.code, Some(2), "{toml}: {checked:?}");
+        let file = runtime.home().join("config.toml");
+        let begins = format!("error: {}:{place}: ", file.display());
+        let told = checked.stderr.starts_with(&begins) && checked.stderr.contains(&format!("unknown {unknown}"));
+        assert!(told, "{toml}: {}", checked.stderr);
+        assert!(checked.stderr.ends_with(&format!("\nhint: did you mean `{meant}`?\n")), "{toml}: {}", checked.stderr);
+    }
+}
+
+/// What an editor could not help with.
+fn without_words(schema: &Value, place: &str, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(object) => {
+            if let Some(Value::Object(properties)) = object.get("properties") {
+                if object.get("additionalProperties") != Some(&Value::Bool(false)) {
+                    found.push(place.to_owned());
+                }
+                let silent = properties.iter().filter(|(_, property)| property.get("description").is_none());
+                found.extend(silent.map(|(name, _)| format!("{place}/{name}")));
+            }
+            object.iter().for_each(|(key, value)| without_words(value, &format!("{place}/{key}"), found));
+        }
+        Value::Array(values) => values.iter().for_each(|value| without_words(value, place, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 #[test]
 fn what_a_project_may_say_is_documented() {
     let text = block(&document("docs/configuration.md"), "## The project's file");

@@ -198,7 +198,7 @@ async fn a_trickle_is_given_up() {
     let items: Vec<_> = tokio::time::timeout(PATIENCE, opened(&toml).stream(prompt()).collect()).await.expect("an end");
     assert_eq!(items[0], Ok(ModelEvent::Text("so".to_owned())));
     let error = items[1].as_ref().unwrap_err();
-    assert!(error.message.starts_with("`lab` fell silent in the middle of its answer"), "{error:?}");
+    assert!(error.message.starts_with("`lab` has stopped in the middle of its answer"), "{error:?}");
 }
 
 /// However fast it comes: whoever waits for the answer gets its turn in between, and nobody is left behind.

@@ -331,12 +331,12 @@ async fn slow_providers_are_given_up() {
         silent: 1 asked
           text "so"
           Network lab None None
-            `lab` fell silent in the middle of its answer;
-            try again, or raise `timeouts.silence_secs` in `[providers.lab]` if the model is slow
+            `lab` has stopped in the middle of its answer, and sent nothing more within the seconds of `timeouts.silence_secs`;
+            try again, or set more of them in `[providers.lab]` if the model is slow
         headless: 1 asked
           Network lab None None
-            `lab` has not begun to answer in time;
-            try again, or raise `timeouts.response_secs` in `[providers.lab]` if the model is slow
+            `lab` has not begun to answer within the seconds of `timeouts.response_secs`;
+            try again, or set more of them in `[providers.lab]` if the model is slow
     "#]]
     .assert_eq(&format!("silent: {silent}headless: {headless}"));
 }

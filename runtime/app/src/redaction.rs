@@ -49,8 +49,7 @@ impl Redaction {
 
     /// Learns the value of a header, a variable or a part of a query, if its name says that it is a secret.
     pub fn learn_named(&self, name: &str, value: &str) {
-        let name = name.to_ascii_lowercase();
-        if SECRET_NAMES.iter().any(|part| name.contains(part)) {
+        if is_of_a_secret(name) {
             // `Bearer …` is also repeated without its first word.
             for secret in [Some(value), value.rsplit_once(' ').map(|(_, last)| last)].into_iter().flatten() {
                 self.learn(&Secret::new(secret));
@@ -105,6 +104,26 @@ impl Redaction {
     }
 }
 
+/// A value of a configuration as it can be shown: without what the names of its members say to be secret.
+pub fn masked(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let member = |(name, member): (&String, &Value)| {
+                let shown = if is_of_a_secret(name) { MASK.into() } else { masked(member) };
+                (name.clone(), shown)
+            };
+            members.iter().map(member).collect()
+        }
+        Value::Array(items) => items.iter().map(masked).collect(),
+        plain @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => plain.clone(),
+    }
+}
+
+fn is_of_a_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_NAMES.iter().any(|part| name.contains(part))
+}
+
 /// What is in the names of secrets.
 const SECRET_NAMES: [&str; 8] =
     ["authorization", "key", "token", "secret", "passw", "cookie", "credential", "signature"];
@@ -150,6 +169,14 @@ mod tests {
         }
         let data = json!({ "a": ["correct horse", 1, null], "correct horse": { "b": true } });
         assert_eq!(redaction.clean_json(data), json!({ "a": ["****", 1, null], "****": { "b": true } }));
+    }
+
+    #[test]
+    fn what_a_name_says_to_be_secret_is_not_shown() {
+        let value = json!({ "api_key": "abc", "list": [{ "Token": { "a": 1 }, "name": "n" }], "keys": 3, "depth": 2 });
+        let shown =
+            json!({ "api_key": "****", "list": [{ "Token": "****", "name": "n" }], "keys": "****", "depth": 2 });
+        assert_eq!(masked(&value), shown);
     }
 
     #[test]

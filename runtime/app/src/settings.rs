@@ -11,6 +11,7 @@ mod limits;
 mod log_filter;
 mod paths;
 mod project;
+mod published;
 mod sections;
 mod shell;
 mod written;
@@ -27,6 +28,7 @@ pub use limits::{Amount, ContextSettings, LimitSettings};
 pub use log_filter::LogFilter;
 pub use paths::{HOME_VARIABLE, Paths};
 pub use project::{PROJECT_FILE, ProjectFile, ProjectSettings};
+pub use published::schema;
 pub use sections::{
     BusyPolicy, FilesSettings, LogSettings, PermissionSettings, PluginSettings, PromptSettings, SecretSettings,
     Settings, Timeout,
@@ -173,11 +175,6 @@ pub fn environment() -> BTreeMap<String, String> {
 pub fn home() -> PathBuf {
     let home = paths::home_folder().ok();
     home.filter(|home| home.is_dir()).unwrap_or_else(|| PathBuf::from(std::path::MAIN_SEPARATOR_STR))
-}
-
-/// The JSON Schema of the user's file.
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Settings).to_value()
 }
 
 #[cfg(test)]

@@ -78,12 +78,15 @@ struct Written {
     headers: BTreeMap<String, Secret>,
     /// How many seconds a call may take without a word of its progress. 120 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = 120))]
     timeout: Option<NonZeroU32>,
     /// How many seconds the server may take to start. 20 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = 20))]
     start_timeout: Option<NonZeroU32>,
     /// Whether sessions have it. True by default.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = true))]
     enabled: Option<bool>,
 }
 

@@ -171,11 +171,12 @@ impl Failures {
 
     fn timeout(&self, timeout: StreamTimeout) -> ModelError {
         let (what, setting) = match timeout {
-            StreamTimeout::Headers => ("has not begun to answer in time", "response_secs"),
-            StreamTimeout::Read => ("fell silent in the middle of its answer", "silence_secs"),
+            StreamTimeout::Headers => ("has not begun to answer", "response_secs"),
+            StreamTimeout::Read => ("has stopped in the middle of its answer, and sent nothing more", "silence_secs"),
         };
         let text = format!(
-            "`{0}` {what}; try again, or raise `timeouts.{setting}` in `[providers.{0}]` if the model is slow",
+            "`{0}` {what} within the seconds of `timeouts.{setting}`; try again, or set more of them in \
+             `[providers.{0}]` if the model is slow",
             self.provider
         );
         self.error(ModelErrorKind::Network, text)

@@ -122,9 +122,9 @@ fn dollars() -> String {
 #[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
-    /// From the request to the head of the response; a local model may read a long prompt before it answers.
+    /// Seconds until a provider must have begun to answer; a local model may read a long prompt before that.
     pub response_secs: u64,
-    /// Without a byte in the middle of an answer.
+    /// Seconds that a provider may send nothing in the middle of an answer; after that the answer is given up.
     pub silence_secs: u64,
 }
 

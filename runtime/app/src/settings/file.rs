@@ -199,14 +199,32 @@ fn place(path: &Path, text: &str, at: usize) -> Place {
     Place { path: path.to_owned(), line: before.matches('\n').count() + 1, column }
 }
 
-/// Rewrites serde's ``unknown field `x`, expected one of `a`, `b` ``, whose odd pieces between backticks are names.
+/// Rewrites what serde says in its own words: ``unknown field `x`, expected one of `a`, `b` ``, whose odd pieces between
+/// backticks are names, and the names of its types.
 fn explain(message: &str) -> (String, Option<String>) {
-    let Some(rest) = message.strip_prefix("unknown field `") else {
+    let meant = |rest: &str| {
+        let mut names = rest.split('`').step_by(2);
+        let unknown = names.next().unwrap_or_default();
+        near(unknown, names).first().map(|meant| format!("did you mean `{meant}`?"))
+    };
+    if let Some(rest) = message.strip_prefix("unknown field `") {
+        return (format!("unknown key `{}`", rest.split('`').next().unwrap_or_default()), meant(rest));
+    }
+    if let Some(rest) = message.strip_prefix("unknown variant `") {
+        return (format!("unknown value `{rest}"), meant(rest));
+    }
+    let mismatch = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
+    let Some((found, expected)) = mismatch.and_then(|rest| rest.split_once(", expected ")) else {
         return (message.to_owned(), None);
     };
-    let mut names = rest.split('`').step_by(2);
-    let unknown = names.next().unwrap_or_default();
-    let problem = format!("unknown key `{unknown}`");
-    let hint = near(unknown, names).first().map(|meant| format!("did you mean `{meant}`?"));
-    (problem, hint)
+    let toml = |name: &str| match name {
+        "map" | "a map" => "a table".to_owned(),
+        "sequence" | "a sequence" => "an array".to_owned(),
+        name if name.starts_with("struct ") => "a table".to_owned(),
+        "f64" => "a number".to_owned(),
+        "u16" | "u32" | "u64" | "usize" => "a whole number".to_owned(),
+        name if name.starts_with("a nonzero ") => "a whole number, at least 1".to_owned(),
+        name => name.to_owned(),
+    };
+    (format!("{} is not what belongs there: expected {}", toml(found), toml(expected)), None)
 }

@@ -9,7 +9,7 @@ use acp_runtime_agent::capability::{EffectPattern, PathGlob, PluginId};
 use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::session::OnBusy;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::limits::{ContextSettings, LimitSettings};
 use super::log_filter::LogFilter;
@@ -17,6 +17,7 @@ use super::shell::ShellSettings;
 use super::written::Written;
 use crate::mcp::ServerSettings;
 use crate::models::ProviderSettings;
+use crate::redaction::masked;
 use crate::secrets::Keeping;
 
 /// All settings of a process.
@@ -225,7 +226,8 @@ pub struct PluginSettings {
     pub disabled: Vec<PluginId>,
     /// More plugins: component files, or folders of them. Relative to this file.
     pub paths: Vec<PathBuf>,
-    /// Each plugin's own settings, by id.
+    /// Each plugin's own settings, by id. Shown as `****` where their names say that they are secrets.
+    #[serde(serialize_with = "without_secrets")]
     #[schemars(with = "BTreeMap<String, serde_json::Map<String, serde_json::Value>>")]
     pub settings: BTreeMap<PluginId, serde_json::Map<String, serde_json::Value>>,
 }
@@ -261,6 +263,14 @@ impl Settings {
     pub fn policy(&self) -> Policy {
         Policy::new(self.files.denied()).forbid(self.permission.deny.iter().map(|pattern| pattern.0.clone()))
     }
+}
+
+fn without_secrets<S: Serializer>(
+    settings: &BTreeMap<PluginId, serde_json::Map<String, serde_json::Value>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let shown = settings.iter().map(|(id, own)| (id, masked(&own.clone().into())));
+    shown.collect::<BTreeMap<_, _>>().serialize(serializer)
 }
 
 fn modes(_: &mut SchemaGenerator) -> Schema {
