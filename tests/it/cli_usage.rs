@@ -1,6 +1,6 @@
 //! What the command line says of itself, and the exit codes of what makes no sense.
 
-use acp_runtime_tests::Runtime;
+use acp_runtime_tests::{Finished, Runtime};
 use expect_test::{Expect, expect};
 
 /// What makes no sense is exit code 2, nothing on stdout, and an error that names it with a hint; what only fails is 1.
@@ -17,6 +17,7 @@ fn what_makes_no_sense_is_told_apart_from_what_fails() {
         (&["run", "--allow", "wirte", "x"], 2, "invalid value 'wirte' for '--allow <EFFECT>'"),
         (&["--mode", "yolo", "run", "x"], 2, "invalid value 'yolo' for '--mode <MODE>'"),
         (&["--log-level", "loud", "doctor"], 2, "invalid value 'loud' for '--log-level <LEVEL>'"),
+        (&["run", "--continue", "--session", "x", "x"], 2, "the argument '--continue' cannot be used with"),
         (&["session", "export", "--format", "html"], 2, "invalid value 'html' for '--format <FORMAT>'"),
         (&["plugin", "install"], 2, "the following required arguments were not provided"),
         (&["secret", "set", "a.b"], 2, "invalid value 'a.b' for '<NAME>'"),
@@ -54,8 +55,6 @@ fn what_makes_no_sense_is_told_apart_from_what_fails() {
         // What makes sense and fails.
         (&["session", "show"], 1, "there are no sessions yet"),
         (&["plugin", "install", "no-plugin.wasm"], 1, "`no-plugin.wasm` is not a WebAssembly component"),
-        (&["run", "/no-such-command"], 1, "there is no command `/no-such-command`"),
-        (&["run", "/panel missing"], 1, "Error [panel]: "),
     ] {
         let finished = runtime.run(arguments);
         let told = finished.stderr.replace(&runtime.project().display().to_string(), "PROJECT");
@@ -109,12 +108,47 @@ fn help(runtime: &Runtime, command: &str) -> String {
     finished.stdout
 }
 
-/// The page without what is on all of them.
+/// What is at the end of every page but the first.
+const SETTINGS: &str =
+    "\n\nSettings (see `acp-runtime --help`): --config, --model, --mode, --log-level, --log-file, --mcp\n";
+
+/// The page without that.
 fn own(page: &str) -> String {
-    let own = page.split("\nSettings:\n").next().unwrap_or_default().trim_end();
-    let after = page.split("\nSettings:\n").nth(1).and_then(|rest| rest.split_once("\n\n"));
-    let after = after.map_or(String::new(), |(_, after)| format!("\n\n{}", after.trim_end()));
-    format!("{own}{after}\n")
+    format!("{}\n", page.strip_suffix(SETTINGS).expect("it says where the settings are explained"))
+}
+
+/// A path or a name that begins with `-` can be given: behind `--`, or as the value of an option.
+#[test]
+fn what_begins_with_a_dash_is_not_always_an_option() {
+    let runtime = Runtime::new().file("--odd/a.txt", "x").file("-c.toml", "mode = 'plan'\n").file("-m.json", "{}");
+    for (arguments, code, told) in [
+        (&["run", "--cwd", "--odd", "/call list_directory {}"][..], 0, "a.txt"),
+        (&["run", "--cwd=--odd", "/call list_directory {}"], 0, "a.txt"),
+        (&["run", "--cwd", "--odd", "--", "--hello"], 2, "error: no model is configured"),
+        (&["session", "list", "--cwd", "--odd"], 0, "/--odd"),
+        (&["--config", "-c.toml", "config", "show"], 0, "mode = \"plan\""),
+        (&["--config", "-c.toml", "config", "path"], 0, "-c.toml"),
+        (&["--mcp", "-m.json", "config", "check"], 2, "`-m.json` names no MCP servers"),
+        (&["--log-file", "-x.log", "config", "path"], 0, "config.toml"),
+        (&["plugin", "info", "--", "--odd/a.txt"], 1, "`--odd/a.txt` is not a WebAssembly component"),
+        (&["plugin", "install", "--", "--odd"], 1, "`--odd` has 0 `.wasm` files"),
+        (&["plugin", "install", "--", "--no"], 2, "`--no` cannot be read"),
+        (&["plugin", "remove", "--", "--odd"], 2, "`--odd` is not a valid plugin id"),
+        (
+            &["plugin", "build", "--component", "--odd/a.txt", "--manifest", "-c.toml", "--output", "--out"],
+            1,
+            "error: `-c.toml`: ",
+        ),
+        (&["session", "export", "--output", "--odd/out.md"], 0, "--odd/out.md"),
+        (&["session", "show", "--", "--odd"], 2, "unknown session `--odd`"),
+        (&["session", "delete", "--yes", "--", "--odd"], 2, "unknown session `--odd`"),
+        (&["login", "--", "--odd"], 2, "no provider `--odd` is configured"),
+    ] {
+        let Finished { code: ended, stdout, stderr } = runtime.run(arguments);
+        assert_eq!(ended, Some(code), "{arguments:?}: {stdout}{stderr}");
+        assert!((stdout.clone() + &stderr).contains(told), "{arguments:?}: {stdout}{stderr}");
+    }
+    assert!(runtime.read("--odd/out.md").starts_with("# "));
 }
 
 #[test]
@@ -169,10 +203,14 @@ fn every_page_of_help_reads_well() {
           acp agent audit cli compose host mcp models plugin process request runtime
           secrets settings store terminal tools transport workspace
 
+        A path or a name that begins with `-` goes behind `--`; the value of an option may begin with it.
+
         Exit code:
-          0  all is well
-          1  the outcome is bad
-          2  what was asked for makes no sense: an argument, a name that nothing has, the configuration
+          0  it was done
+          1  it was tried and failed, or was refused: a turn, a tool, a file, a check
+          2  it makes no sense as it was typed or configured: an argument, a name that nothing has, a slash
+             command that is used in another way, a setting, a prompt where no model is configured
+          130, 143, 129  it was stopped by Ctrl-C, SIGTERM, SIGHUP
     "#]]
     .assert_eq(&help(&runtime, ""));
     let pages: Vec<String> =
@@ -181,7 +219,7 @@ fn every_page_of_help_reads_well() {
         # acp
         Be an ACP agent on stdin and stdout: what an editor starts
 
-        Usage: acp-runtime acp [OPTIONS]
+        Usage: acp-runtime acp
 
         Options:
           -h, --help  Print help
@@ -196,24 +234,32 @@ fn every_page_of_help_reads_well() {
 
         Options:
               --cwd <FOLDER>    The project's folder; the current one by default
+              --continue        Go on with the latest session of the folder
+              --session <ID>    Go on with that session, in its own folder
               --json            Print every event as a line of JSON
               --allow <EFFECT>  Allow what would be asked for: a class of effects (`write`, `run`, … or
                                 `all`), with a pattern where wanted (`write:notes/**`). May be repeated
               --deny <EFFECT>   Deny effects, whatever else allows them. May be repeated
           -h, --help            Print help
 
-        Answers go to stdout; what is done, and errors, go to stderr.
+        Answers go to stdout, on a terminal with their Markdown rendered; what is done, and errors, go to
+        stderr. What is piped in is context: the model is shown it beside the prompt. Ctrl-C cancels what
+        runs and keeps it; once more it quits at once.
+
+        With `--json` each line of stdout is what an editor is told: the parameters of an ACP
+        `session/update`, and as the last line the `result` or `error` of the `session/prompt`.
 
         Exit code:
-          0  the turn has ended well
-          1  it has not, or the slash command or the `/call` failed
-          2  the arguments or the configuration make no sense
+          0  it was done
+          1  it was tried and failed, or was refused: a turn, a tool, a file, a check
+          2  it makes no sense as it was typed or configured: an argument, a name that nothing has, a slash
+             command that is used in another way, a setting, a prompt where no model is configured
           130, 143, 129  it was stopped by Ctrl-C, SIGTERM, SIGHUP
 
         # session
         See, export and delete the sessions that were kept
 
-        Usage: acp-runtime session [OPTIONS] <COMMAND>
+        Usage: acp-runtime session <COMMAND>
 
         Commands:
           list    List the sessions, newest first
@@ -277,10 +323,10 @@ fn every_page_of_help_reads_well() {
         # plugin
         See, install, remove and build plugins
 
-        Usage: acp-runtime plugin [OPTIONS] <COMMAND>
+        Usage: acp-runtime plugin <COMMAND>
 
         Commands:
-          list     List the plugins
+          list     List the plugins, and what each may do
           info     Say what a plugin offers and what it asks for
           install  Install a plugin, or another version of one, and grant what it asks for
           remove   Remove an installed plugin
@@ -291,13 +337,16 @@ fn every_page_of_help_reads_well() {
           -h, --help  Print help
 
         # plugin list
-        List the plugins
+        List the plugins, and what each may do
 
         Usage: acp-runtime plugin list [OPTIONS]
 
         Options:
               --json  Print one JSON object a line
           -h, --help  Print help
+
+        The columns: id, version, where it is from, rights, description. A right with a `?` was not granted,
+        and is asked for when it is used.
 
         # plugin info
         Say what a plugin offers and what it asks for
@@ -343,7 +392,7 @@ fn every_page_of_help_reads_well() {
         # plugin build
         Put a manifest into a component
 
-        Usage: acp-runtime plugin build [OPTIONS] --component <FILE> --manifest <FILE> --output <FILE>
+        Usage: acp-runtime plugin build --component <FILE> --manifest <FILE> --output <FILE>
 
         Options:
               --component <FILE>  The component, as the compiler made it
@@ -354,7 +403,7 @@ fn every_page_of_help_reads_well() {
         # config
         See and check the configuration
 
-        Usage: acp-runtime config [OPTIONS] <COMMAND>
+        Usage: acp-runtime config <COMMAND>
 
         Commands:
           show    Print the settings as they hold in the current folder, defaults included and secrets as
@@ -370,7 +419,7 @@ fn every_page_of_help_reads_well() {
         # config show
         Print the settings as they hold in the current folder, defaults included and secrets as `****`
 
-        Usage: acp-runtime config show [OPTIONS]
+        Usage: acp-runtime config show
 
         Options:
           -h, --help  Print help
@@ -387,7 +436,7 @@ fn every_page_of_help_reads_well() {
         # config check
         Check the configuration of the user and of the current folder
 
-        Usage: acp-runtime config check [OPTIONS]
+        Usage: acp-runtime config check
 
         Options:
           -h, --help  Print help
@@ -395,7 +444,7 @@ fn every_page_of_help_reads_well() {
         # config schema
         Print the JSON Schema of the configuration file
 
-        Usage: acp-runtime config schema [OPTIONS]
+        Usage: acp-runtime config schema
 
         Options:
           -h, --help  Print help
@@ -403,7 +452,7 @@ fn every_page_of_help_reads_well() {
         # login
         Keep a provider's API key; it is asked for, or read from stdin
 
-        Usage: acp-runtime login [OPTIONS] [PROVIDER]
+        Usage: acp-runtime login [PROVIDER]
 
         Arguments:
           [PROVIDER]  The provider, by its name in the configuration; you are asked if there are several
@@ -414,7 +463,7 @@ fn every_page_of_help_reads_well() {
         # logout
         Forget the API keys that were kept
 
-        Usage: acp-runtime logout [OPTIONS] [PROVIDER]
+        Usage: acp-runtime logout [PROVIDER]
 
         Arguments:
           [PROVIDER]  The provider; all of them by default
@@ -425,7 +474,7 @@ fn every_page_of_help_reads_well() {
         # secret
         Keep, list and remove secrets
 
-        Usage: acp-runtime secret [OPTIONS] <COMMAND>
+        Usage: acp-runtime secret <COMMAND>
 
         Commands:
           set     Keep a secret; its value is asked for, or read from stdin
@@ -439,7 +488,7 @@ fn every_page_of_help_reads_well() {
         # secret set
         Keep a secret; its value is asked for, or read from stdin
 
-        Usage: acp-runtime secret set [OPTIONS] <NAME>
+        Usage: acp-runtime secret set <NAME>
 
         Arguments:
           <NAME>  Its name
@@ -459,7 +508,7 @@ fn every_page_of_help_reads_well() {
         # secret remove
         Remove a secret
 
-        Usage: acp-runtime secret remove [OPTIONS] <NAME>
+        Usage: acp-runtime secret remove <NAME>
 
         Arguments:
           <NAME>  Its name
@@ -490,15 +539,19 @@ fn every_page_of_help_reads_well() {
               --json  Print one JSON object a line
           -h, --help  Print help
 
+        A warning is no failure.
+
         Exit code:
-          0  nothing fails; there may be warnings
-          1  a check fails
-          2  the arguments make no sense
+          0  it was done
+          1  it was tried and failed, or was refused: a turn, a tool, a file, a check
+          2  it makes no sense as it was typed or configured: an argument, a name that nothing has, a slash
+             command that is used in another way, a setting, a prompt where no model is configured
+          130, 143, 129  it was stopped by Ctrl-C, SIGTERM, SIGHUP
 
         # completions
         Print the completions of a shell
 
-        Usage: acp-runtime completions [OPTIONS] <SHELL>
+        Usage: acp-runtime completions <SHELL>
 
         Arguments:
           <SHELL>  The shell [possible values: bash, elvish, fish, powershell, zsh]

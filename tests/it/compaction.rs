@@ -103,7 +103,7 @@ async fn without_a_model_it_says_what_is_needed() {
     assert!(said.starts_with("error: a summary needs a model") && said.contains("hint: "), "{said}");
     editor.close().await;
     let finished = runtime.run(&["run", "/compact"]);
-    assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""));
     assert!(finished.stderr.contains("hint: choose one with `/model`"), "{}", finished.stderr);
 }
 

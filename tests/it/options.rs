@@ -430,6 +430,6 @@ async fn a_plugin_that_the_configuration_disables_says_where() {
     // A name is enough where only one plugin has it.
     assert!(say("/plugins off code-stats").await.contains("- `aar:code-stats` (off) – "));
     let unknown = say("/plugins on code-stat").await;
-    assert!(unknown.contains("there is no plugin `code-stat`; did you mean `aar:code-stats`?"), "{unknown}");
+    assert!(unknown.contains("there is no plugin `code-stat`\nhint: did you mean `aar:code-stats`?"), "{unknown}");
     editor.close().await;
 }

@@ -2,7 +2,8 @@
 //!
 //! [`serve`] answers a client over any [`Transport`] with sessions of any [`SessionFactory`]. Rooms inside: `agent`
 //! (which method is answered how), `live` (the sessions of this client, and how they show themselves to it), `editor`
-//! (the client as a person to ask and a place of files), `offers` (what the client can do), `panels` (`_aar/panel_*`), `wire` (conversions), `error`.
+//! (the client as a person to ask and a place of files), `offers` (what the client can do), `panels` (`_aar/panel_*`), `teller` (the same words for
+//! readers that are no clients), `wire` (conversions), `error`.
 //! Knows no model, no tool and no disk. Tested in `tests.rs` with scripted sessions and a client at the other end.
 
 mod accounts;
@@ -12,6 +13,7 @@ mod error;
 mod live;
 mod offers;
 mod panels;
+mod teller;
 mod wire;
 
 use std::path::PathBuf;
@@ -26,6 +28,7 @@ use crate::transport::Transport;
 pub use accounts::{Access, Accounts};
 use agent::Desk;
 pub use editor::Patience;
+pub use teller::Teller;
 
 /// How long requests may still run when the client has ended its input.
 const FINISH: Duration = Duration::from_millis(1000);

@@ -1,7 +1,7 @@
 //! The command line: what is typed is read once, and each command is a room of its own.
 //!
-//! Data goes to stdout and everything else to stderr; errors are `error: …` and `hint: …`; the exit code is 0 when all
-//! is well, 1 when the outcome is bad and 2 when what was asked for makes no sense. A reader that goes away is no error.
+//! Data goes to stdout and everything else to stderr; errors are `error: …` and `hint: …`; the table of exit codes is in
+//! `exit`. A reader that goes away is no error.
 //! Nothing is opened, loaded or asked of the network before a command needs it. Tested by tables beside the code, and
 //! over the real binary in `tests/it`.
 
@@ -9,6 +9,7 @@ mod arguments;
 mod config;
 mod confirm;
 mod doctor;
+mod exit;
 mod failure;
 mod headless;
 mod logging;
@@ -17,6 +18,7 @@ mod plugin;
 mod run;
 mod secret;
 mod session;
+mod styled;
 mod transcript;
 
 use std::io::{self, IsTerminal as _, Write as _};
@@ -24,10 +26,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use acp_runtime_agent::session::SessionFactory as _;
-use clap::{CommandFactory as _, Parser as _};
+use clap::CommandFactory as _;
 
 use self::arguments::{Arguments, Command, ConfigCommand};
-use self::failure::{Failure, USAGE};
+use self::exit::{DONE, MISUSED};
+use self::failure::Failure;
 use crate::compose::{Keys, Runtime};
 use crate::process::Role;
 use crate::redaction::Redaction;
@@ -46,7 +49,7 @@ pub fn main() -> ExitCode {
         return role.play();
     }
     raise_open_files();
-    match Arguments::try_parse() {
+    match arguments::read(std::env::args_os()) {
         Ok(arguments) => execute(arguments).unwrap_or_else(Failure::report),
         Err(error) => explain(&error),
     }
@@ -131,8 +134,8 @@ fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Failure> {
 
 /// Somebody typed the bare name: an editor would not have a terminal there.
 fn help() -> Result<ExitCode, Failure> {
-    write!(io::stderr(), "{}", Arguments::command().render_help())?;
-    Ok(ExitCode::from(USAGE))
+    write!(io::stderr(), "{}", arguments::definition().render_help())?;
+    Ok(ExitCode::from(MISUSED))
 }
 
 /// Help and version as they are; errors in the form that all errors have.
@@ -143,7 +146,7 @@ fn explain(error: &clap::Error) -> ExitCode {
         error.print()
     };
     match told {
-        Ok(()) => ExitCode::from(if error.use_stderr() { USAGE } else { 0 }),
+        Ok(()) => ExitCode::from(if error.use_stderr() { MISUSED } else { DONE }),
         Err(error) => Failure::from(error).report(),
     }
 }
@@ -171,7 +174,7 @@ mod tests {
 
     #[test]
     fn what_is_typed_wrong_has_an_error_and_a_hint() {
-        let error = Arguments::try_parse_from(["acp-runtime", "sesion", "list"]).unwrap_err();
+        let error = arguments::read(["acp-runtime", "sesion", "list"].map(Into::into)).unwrap_err();
         let text = with_hints(&error.render().to_string());
         assert!(text.starts_with("error: unrecognized subcommand 'sesion'\n"), "{text}");
         assert!(text.contains("\nhint: a similar subcommand exists: 'session'\n"), "{text}");

@@ -48,6 +48,7 @@ use crate::audit::AuditLog;
 use crate::mcp::{Mcp, McpCommand};
 use crate::models::{Models, ModelsError};
 use crate::process::{BASE_VARIABLES, Launcher, Stops, own_executable};
+use crate::redaction::Redaction;
 use crate::settings::{Paths, Settings, SettingsError, variable};
 use crate::store::{Answers, Arrears, Retention, SqliteStore};
 use crate::tools::{Surroundings, native_tools, subagent_tool};
@@ -157,6 +158,16 @@ impl Runtime {
             mcp,
             commands,
         }))
+    }
+
+    /// The settings of the user.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What keeps secrets out of texts.
+    pub fn redaction(&self) -> &Redaction {
+        self.keys.redaction()
     }
 
     /// The plugins of this process.

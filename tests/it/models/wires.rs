@@ -374,8 +374,8 @@ async fn failures_after_a_word_keep_it() {
           [all] 1 asked
             text "so"
             Network lab None None
-              `lab` fell silent in the middle of its answer;
-              try again, or raise `timeouts.silence_secs` in `[providers.lab]` if the model is slow
+              `lab` has stopped in the middle of its answer, and sent nothing more within the seconds of `timeouts.silence_secs`;
+              try again, or set more of them in `[providers.lab]` if the model is slow
         only thoughts
           [all] 1 asked
             thought "hm"

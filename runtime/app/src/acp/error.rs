@@ -13,6 +13,7 @@ use acp_runtime_agent::turn::TurnError;
 use agent_client_protocol::{Error, ErrorCode};
 use serde_json::{Map, Value, json};
 
+use crate::redaction::Redaction;
 use crate::transport::because;
 
 /// Why a request is refused or has failed.
@@ -136,6 +137,13 @@ pub(super) fn without_input(message: &str) -> String {
         Some(expected) => format!("{found}{expected}"),
         None => "the parameters do not have the form that the protocol gives them".to_owned(),
     }
+}
+
+/// The error without secrets, whoever said them.
+pub(super) fn cleaned(mut error: Error, redaction: &Redaction) -> Error {
+    error.message = redaction.clean(&error.message).into_owned();
+    error.data = error.data.map(|data| redaction.clean_json(data));
+    error
 }
 
 impl From<RequestError> for Error {

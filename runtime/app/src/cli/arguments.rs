@@ -1,13 +1,15 @@
 //! What can be typed. Every comment here is shown by `--help`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use acp_runtime_agent::capability::{EffectPattern, NameError, SecretName};
 use acp_runtime_agent::policy::Mode;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use super::exit;
 use crate::settings::{LogFilter, Overrides, SettingsError, variable};
 
 const AFTER_HELP: &str = "\
@@ -21,24 +23,24 @@ Rooms of the log:
   acp agent audit cli compose host mcp models plugin process request runtime
   secrets settings store terminal tools transport workspace
 
-Exit code:
-  0  all is well
-  1  the outcome is bad
-  2  what was asked for makes no sense: an argument, a name that nothing has, the configuration";
+A path or a name that begins with `-` goes behind `--`; the value of an option may begin with it.";
 
 const AFTER_RUN: &str = "\
-Answers go to stdout; what is done, and errors, go to stderr.
+Answers go to stdout, on a terminal with their Markdown rendered; what is done, and errors, go to \
+stderr. What is piped in is context: the model is shown it beside the prompt. Ctrl-C cancels what \
+runs and keeps it; once more it quits at once.
 
-Exit code:
-  0  the turn has ended well
-  1  it has not, or the slash command or the `/call` failed
-  2  the arguments or the configuration make no sense
-  130, 143, 129  it was stopped by Ctrl-C, SIGTERM, SIGHUP";
+With `--json` each line of stdout is what an editor is told: the parameters of an ACP \
+`session/update`, and as the last line the `result` or `error` of the `session/prompt`.";
 
 const AFTER_INSTALL: &str = "\
 The plugin is checked, and the rights that it asks for are shown before anything is installed. \
 Without a terminal nobody can be asked, and `--yes` is needed to grant them. What was decided about a right holds for \
 another version of the plugin: only what it newly asks for is asked about.";
+
+const AFTER_LIST: &str = "\
+The columns: id, version, where it is from, rights, description. A right with a `?` was not granted, and is asked for \
+when it is used.";
 
 const AFTER_COMPLETIONS: &str = "\
 For bash: acp-runtime completions bash > ~/.local/share/bash-completion/completions/acp-runtime
@@ -51,15 +53,9 @@ Beside those of the configuration, a vendor's model can be named as it is: `clau
 `GEMINI_API_KEY` or `acp-runtime login`; any other name of Ollama on this machine. `anthropic/…`, `openai/…`, `gemini/…` \
 and `ollama/…` say so.";
 
-const AFTER_DOCTOR: &str = "\
-Exit code:
-  0  nothing fails; there may be warnings
-  1  a check fails
-  2  the arguments make no sense";
-
 /// An ACP agent whose tools, commands and panels are sandboxed WASM components
 #[derive(Debug, Parser)]
-#[command(name = "acp-runtime", version, after_help = AFTER_HELP)]
+#[command(name = "acp-runtime", version, after_help = with_exit_codes(AFTER_HELP))]
 pub(super) struct Arguments {
     /// Be an ACP agent on stdin and stdout: what an editor starts
     #[arg(long)]
@@ -80,7 +76,7 @@ pub(super) struct Arguments {
 #[command(next_help_heading = "Settings")]
 pub(super) struct SettingsArguments {
     /// The configuration file, in place of the one that `acp-runtime config path` names
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE", global = true, allow_hyphen_values = true)]
     config: Option<PathBuf>,
 
     /// The model of new sessions: `none`, `script:FILE`, a provider, `provider/model`, or a vendor's model such as
@@ -98,12 +94,41 @@ pub(super) struct SettingsArguments {
     log_level: Option<LogFilter>,
 
     /// Where to log, instead of stderr
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE", global = true, allow_hyphen_values = true)]
     log_file: Option<PathBuf>,
 
     /// A JSON file with MCP servers (`mcpServers`), for every session. May be repeated
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE", global = true, allow_hyphen_values = true)]
     mcp: Vec<PathBuf>,
+}
+
+fn with_exit_codes(text: &str) -> String {
+    format!("{text}\n\n{}", exit::TABLE)
+}
+
+/// Reads what was typed.
+pub(super) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
+    let mut matches = definition().try_get_matches_from(words)?;
+    Arguments::from_arg_matches_mut(&mut matches)
+}
+
+/// All that can be typed. The settings, which go with every command, are explained once: in the help of the program.
+pub(super) fn definition() -> clap::Command {
+    let program = Arguments::command();
+    let settings: Vec<Arg> = program.get_arguments().filter(|argument| argument.is_global_set()).cloned().collect();
+    program.mut_subcommands(|command| with_settings(command, &settings))
+}
+
+fn with_settings(command: clap::Command, settings: &[Arg]) -> clap::Command {
+    let shown = settings.iter().filter(|argument| !argument.is_hide_set());
+    let names: Vec<String> = shown.filter_map(|argument| Some(format!("--{}", argument.get_long()?))).collect();
+    let pointer = format!("Settings (see `acp-runtime --help`): {}", names.join(", "));
+    let after = match command.get_after_help() {
+        Some(own) => format!("{own}\n\n{pointer}"),
+        None => pointer,
+    };
+    let hidden = settings.iter().map(|argument| argument.clone().hide(true));
+    command.args(hidden).after_help(after).mut_subcommands(|command| with_settings(command, settings))
 }
 
 fn modes() -> impl TypedValueParser<Value = Mode> {
@@ -115,7 +140,7 @@ pub(super) enum Command {
     /// Be an ACP agent on stdin and stdout: what an editor starts
     Acp,
     /// Answer one prompt and exit
-    #[command(after_help = AFTER_RUN)]
+    #[command(after_help = with_exit_codes(AFTER_RUN))]
     Run(RunArguments),
     /// See, export and delete the sessions that were kept
     #[command(subcommand)]
@@ -147,7 +172,7 @@ pub(super) enum Command {
         json: bool,
     },
     /// Check that everything is in order: configuration, folders, plugins, MCP servers, model and system
-    #[command(after_help = AFTER_DOCTOR)]
+    #[command(after_help = with_exit_codes("A warning is no failure."))]
     Doctor {
         /// Print one JSON object a line
         #[arg(long)]
@@ -164,8 +189,16 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 pub(super) struct RunArguments {
     /// The project's folder; the current one by default
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", allow_hyphen_values = true)]
     pub(super) cwd: Option<PathBuf>,
+
+    /// Go on with the latest session of the folder
+    #[arg(long = "continue")]
+    pub(super) resume: bool,
+
+    /// Go on with that session, in its own folder
+    #[arg(long, value_name = "ID", conflicts_with_all = ["resume", "cwd"])]
+    pub(super) session: Option<String>,
 
     /// Print every event as a line of JSON
     #[arg(long)]
@@ -189,7 +222,7 @@ pub(super) enum SessionCommand {
     /// List the sessions, newest first
     List {
         /// Only those of this folder
-        #[arg(long, value_name = "FOLDER")]
+        #[arg(long, value_name = "FOLDER", allow_hyphen_values = true)]
         cwd: Option<PathBuf>,
 
         /// Print one JSON object a line
@@ -215,7 +248,7 @@ pub(super) enum SessionCommand {
         format: Option<ExportFormat>,
 
         /// Where it goes, instead of stdout
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
         output: Option<PathBuf>,
     },
     /// Delete sessions for good
@@ -243,7 +276,8 @@ pub(super) enum ExportFormat {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PluginCommand {
-    /// List the plugins
+    /// List the plugins, and what each may do
+    #[command(after_help = AFTER_LIST)]
     List {
         /// Print one JSON object a line
         #[arg(long)]
@@ -284,15 +318,15 @@ pub(super) enum PluginCommand {
     /// Put a manifest into a component
     Build {
         /// The component, as the compiler made it
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
         component: PathBuf,
 
         /// The plugin's `plugin.toml`
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
         manifest: PathBuf,
 
         /// Where the plugin goes
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
         output: PathBuf,
     },
 }
@@ -362,17 +396,17 @@ impl Arguments {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     fn parse(line: &str) -> Result<Arguments, clap::Error> {
-        Arguments::try_parse_from(std::iter::once("acp-runtime").chain(line.split(' ').filter(|word| !word.is_empty())))
+        let words = std::iter::once("acp-runtime").chain(line.split(' ').filter(|word| !word.is_empty()));
+        read(words.map(Into::into))
     }
 
     #[test]
     fn the_definition_is_sound() {
         Arguments::command().debug_assert();
+        definition().debug_assert();
     }
 
     #[test]
@@ -389,6 +423,12 @@ mod tests {
             "run hello",
             "run --cwd /p --mode plan --model lab/m --json --allow write:notes/** --allow run --deny fetch -- --hello",
             "run -",
+            "run --continue --cwd /p hello",
+            "run --session abc hello",
+            "run --cwd --odd hello",
+            "session list --cwd -x",
+            "plugin install -- --odd",
+            "--config -c config check",
             "session list --cwd /p --json",
             "session show",
             "session show abc --json",
@@ -423,6 +463,8 @@ mod tests {
             "--apc",
             "run",
             "run a b",
+            "run --continue --session abc x",
+            "run --session abc --cwd /p x",
             "run --mode yolo x",
             "run --allow wirte x",
             "run --allow kv:x x",

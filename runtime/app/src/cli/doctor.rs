@@ -4,7 +4,8 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::failure::{FAILED, Failure};
+use super::exit::{DONE, FAILED};
+use super::failure::Failure;
 use super::wait;
 use crate::compose::checks::{self, Check, Outcome};
 use crate::compose::{Keys, Runtime};
@@ -30,7 +31,7 @@ pub(super) fn command(paths: &Paths, overrides: Overrides, json: bool) -> Result
         }
     }
     let bad = checks.iter().any(|check| check.outcome == Outcome::Fail);
-    Ok(ExitCode::from(if bad { FAILED } else { 0 }))
+    Ok(ExitCode::from(if bad { FAILED } else { DONE }))
 }
 
 fn write_text(out: &mut impl io::Write, check: &Check) -> io::Result<()> {

@@ -7,16 +7,12 @@ use acp_runtime_agent::session::{OpenError, PromptError};
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_agent::turn::TurnError;
 
-use super::transcript::plain;
+use super::exit::{FAILED, MISUSED};
+use super::transcript::harmless;
 use crate::compose::SetupError;
 use crate::compose::checks::store_hint;
 use crate::models::ModelsError;
 use crate::settings::SettingsError;
-
-/// A command did what it was asked for, but the outcome is bad.
-pub(super) const FAILED: u8 = 1;
-/// What was asked for makes no sense: an argument, a name that nothing has, the configuration.
-pub(super) const USAGE: u8 = 2;
 
 /// Why a command ends early.
 #[derive(Debug)]
@@ -39,7 +35,7 @@ impl Failure {
     }
 
     pub(super) fn usage(message: impl Into<String>) -> Self {
-        Self::Told { exit: USAGE, message: message.into(), hint: None }
+        Self::Told { exit: MISUSED, message: message.into(), hint: None }
     }
 
     pub(super) fn hint(self, text: impl Into<String>) -> Self {
@@ -66,7 +62,8 @@ impl Failure {
 /// Both lines. What they quote, such as a path or a provider's words, may be meant for a terminal.
 fn told(message: &str, hint: Option<&str>, terminal: bool) -> String {
     let hint = hint.map_or(String::new(), |hint| format!("hint: {hint}\n"));
-    plain(&format!("error: {message}\n{hint}"), terminal).into_owned()
+    let text = format!("error: {message}\n{hint}");
+    if terminal { harmless(&text).into_owned() } else { text }
 }
 
 impl From<io::Error> for Failure {

@@ -1,20 +1,33 @@
 //! A client without a person: what would be asked for is refused, unless it was allowed beforehand.
 
 use std::io::{self, IsTerminal as _, Stderr, Stdout, Write as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp_runtime_agent::capability::{EffectPattern, Roots};
 use acp_runtime_agent::elicit::{Elicitor, NoElicitor};
-use acp_runtime_agent::event::{SessionEvent, TurnEnd};
+use acp_runtime_agent::event::SessionEvent;
 use acp_runtime_agent::gate::{Approval, Approver, Ask};
-use acp_runtime_agent::session::{Audience, Face, Haste};
+use acp_runtime_agent::session::{Audience, Face, Haste, PromptError, SessionHandle};
 use acp_runtime_agent::terminal::Terminal;
-use acp_runtime_agent::transcript::SessionId;
+use acp_runtime_agent::transcript::{SessionId, StopReason};
 use acp_runtime_agent::workspace::Workspace;
 use futures::future::BoxFuture;
+use serde_json::Value;
 use tokio::sync::Notify;
 
+use super::styled::Look;
 use super::transcript::Transcript;
+use crate::acp::Teller;
+use crate::redaction::Redaction;
+use crate::settings::variable;
+
+/// The form of what is shown.
+pub(super) enum Output {
+    /// Answers as text.
+    Text,
+    /// Every event as a line of JSON; errors without what this knows.
+    Json(Redaction),
+}
 
 /// The client of `acp-runtime run`.
 pub(super) struct Headless {
@@ -23,8 +36,8 @@ pub(super) struct Headless {
 }
 
 impl Headless {
-    pub(super) fn new(allow: Vec<EffectPattern>, json: bool) -> Self {
-        Self { approver: Arc::new(AllowList(allow)), screen: Arc::new(Screen::new(json)) }
+    pub(super) fn new(allow: Vec<EffectPattern>, output: Output) -> Self {
+        Self { approver: Arc::new(AllowList(allow)), screen: Arc::new(Screen::new(output)) }
     }
 
     /// Where it is shown.
@@ -50,7 +63,8 @@ impl Face for Headless {
         disk
     }
 
-    fn audience(&self, _session: &SessionId) -> Arc<dyn Audience> {
+    fn audience(&self, session: &SessionId) -> Arc<dyn Audience> {
+        self.screen.open(session);
         self.screen.clone()
     }
 
@@ -79,23 +93,54 @@ pub(super) struct Screen {
 struct View {
     form: Form,
     failure: Option<io::Error>,
-    /// Whether the turn has ended without what was asked for.
-    failed: bool,
 }
 
 enum Form {
     Text(Transcript<Stdout, Stderr>),
-    Json(Stdout),
+    Json {
+        redaction: Redaction,
+        /// None until the session is there.
+        teller: Option<Teller>,
+    },
 }
 
 impl Screen {
-    fn new(json: bool) -> Self {
-        let form = if json {
-            Form::Json(io::stdout())
-        } else {
-            Form::Text(Transcript::new(io::stdout(), io::stderr(), io::stdout().is_terminal()))
+    fn new(output: Output) -> Self {
+        let form = match output {
+            Output::Json(redaction) => Form::Json { redaction, teller: None },
+            Output::Text => {
+                let look = Look::of(io::stdout().is_terminal(), variable);
+                Form::Text(Transcript::new(io::stdout(), io::stderr(), look))
+            }
         };
-        Self { view: Mutex::new(View { form, failure: None, failed: false }), closed: Notify::new() }
+        Self { view: Mutex::new(View { form, failure: None }), closed: Notify::new() }
+    }
+
+    fn view(&self) -> MutexGuard<'_, View> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open(&self, session: &SessionId) {
+        if let Form::Json { redaction, teller } = &mut self.view().form {
+            *teller = Some(Teller::new(session.clone(), redaction.clone()));
+        }
+    }
+
+    /// Takes up a session that was there before.
+    pub(super) fn recall(&self, session: &SessionHandle) {
+        if let Form::Json { teller: Some(teller), .. } = &mut self.view().form {
+            teller.recall(session);
+        }
+    }
+
+    /// Says something about the run itself, on stderr.
+    pub(super) fn remark(&self, text: &str) {
+        let told = match &mut self.view().form {
+            Form::Text(transcript) => transcript.remark(text),
+            Form::Json { .. } => writeln!(io::stderr(), "[{text}]"),
+        };
+        // With nobody to tell there is nothing else to do.
+        drop(told);
     }
 
     /// Waits until nothing more can be shown.
@@ -103,40 +148,37 @@ impl Screen {
         self.closed.notified().await;
     }
 
-    /// Ends the output, and says whether what was asked for was done; gives back what kept it from being shown.
-    pub(super) fn finish(&self) -> io::Result<bool> {
-        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Ends the output with how the prompt ended; gives back what kept it from being shown.
+    pub(super) fn finish(&self, outcome: Result<StopReason, PromptError>) -> io::Result<()> {
+        let mut view = self.view();
         match view.failure.take() {
-            Some(error) => return Err(error),
+            Some(error) => Err(error),
             None => match &mut view.form {
-                Form::Text(transcript) => transcript.finish()?,
-                Form::Json(out) => out.flush()?,
+                Form::Text(transcript) => transcript.finish(),
+                Form::Json { teller: Some(teller), .. } => print_line(&teller.end(outcome)),
+                Form::Json { teller: None, .. } => Ok(()),
             },
         }
-        Ok(!view.failed)
     }
 }
 
 impl View {
     fn show(&mut self, event: &SessionEvent) -> io::Result<()> {
-        self.failed |= matches!(event, SessionEvent::TurnEnded { end: TurnEnd::Failed(_) });
         match &mut self.form {
             Form::Text(transcript) => transcript.show(event),
-            Form::Json(out) => print_json(out, event),
+            Form::Json { teller: Some(teller), .. } => teller.tell(event).iter().try_for_each(print_line),
+            Form::Json { teller: None, .. } => Ok(()),
         }
     }
 }
 
-/// One event as a line of JSON.
-pub(super) fn print_json(out: &mut impl io::Write, event: &SessionEvent) -> io::Result<()> {
-    let mut line = serde_json::to_vec(event)?;
-    line.push(b'\n');
-    out.write_all(&line)
+fn print_line(value: &Value) -> io::Result<()> {
+    writeln!(io::stdout(), "{value}")
 }
 
 impl Audience for Screen {
     fn show<'a>(&'a self, events: Vec<SessionEvent>, _haste: &'a Haste) -> BoxFuture<'a, ()> {
-        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut view = self.view();
         for event in &events {
             if view.failure.is_some() {
                 break;
@@ -165,7 +207,7 @@ mod tests {
     }
 
     async fn ask(allow: &[&str], effects: Vec<Effect>) -> Approval {
-        let headless = Headless::new(allow.iter().map(|text| text.parse().unwrap()).collect(), false);
+        let headless = Headless::new(allow.iter().map(|text| text.parse().unwrap()).collect(), Output::Text);
         let ask = Ask {
             call: None,
             subject: "tool write_file".to_owned(),

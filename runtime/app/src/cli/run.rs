@@ -2,58 +2,94 @@
 //! command or a `/call` that failed counts, and so does a turn that did not end well; a tool that the model called and
 //! that failed does not, since the model went on from there.
 
-use std::io::Read as _;
+mod stdin;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp_runtime_agent::session::{SessionFactory, SessionHandle, SessionRequest};
-use acp_runtime_agent::store::SessionSetup;
-use acp_runtime_agent::transcript::{Part, StopReason};
+use acp_runtime_agent::session::{Answer, SessionFactory as _, SessionHandle, SessionRequest};
+use acp_runtime_agent::store::{PointOfNoReturn, SessionRecord, SessionSetup};
+use acp_runtime_agent::transcript::StopReason;
 
 use super::arguments::RunArguments;
-use super::failure::{FAILED, Failure};
-use super::headless::Headless;
+use super::exit::{self, FAILED};
+use super::failure::Failure;
+use super::headless::{Headless, Output, Screen};
+use super::session;
+use crate::compose::Runtime;
 use crate::process::{Stop, Stops};
 
-/// Bytes of a prompt from stdin.
-const MOST: u64 = 16 << 20;
 /// How long what runs may take to end when the process is asked to stop; it is gone within 2 s.
 const FAREWELL: Duration = Duration::from_millis(900);
 
-pub(super) async fn command(factory: Arc<dyn SessionFactory>, arguments: RunArguments) -> Result<ExitCode, Failure> {
-    let cwd = absolute(arguments.cwd.unwrap_or_else(|| PathBuf::from(".")))?;
-    let text = prompt(arguments.prompt)?;
-    let headless = Arc::new(Headless::new(arguments.allow, arguments.json));
+pub(super) async fn command(runtime: Arc<Runtime>, arguments: RunArguments) -> Result<ExitCode, Failure> {
+    let RunArguments { cwd, json, allow, deny: _, resume, session, prompt } = arguments;
+    let cwd = absolute(cwd.unwrap_or_else(|| PathBuf::from(".")))?;
+    let before = match (session, resume) {
+        (Some(id), _) => Some(session::kept(&*runtime.store(), Some(id)).await?.0),
+        (None, true) => Some(latest_of(&runtime, &cwd).await?),
+        (None, false) => None,
+    };
+    let output = if json { Output::Json(runtime.redaction().clone()) } else { Output::Text };
+    let headless = Arc::new(Headless::new(allow, output));
     let screen = headless.screen().clone();
-    let setup = SessionSetup { cwd, additional: Vec::new(), system_prompt: None };
-    let request = SessionRequest { setup, servers: Vec::new(), face: headless };
     let mut stops = Stops::listen().map_err(|error| Failure::new(format!("no signals can be heard: {error}")))?;
+    let parts = tokio::select! {
+        parts = stdin::prompt(prompt, &screen) => parts?,
+        stop = stops.next() => return Err(stopped_by(stop)),
+    };
     let session = tokio::select! {
-        session = factory.create(request) => session?,
+        session = open(&runtime, before, cwd, headless) => session?,
         stop = stops.next() => return Err(stopped_by(stop)),
     };
 
-    let mut answer = session.prompt(vec![Part::Text { text }]);
+    let mut answer = std::pin::pin!(session.prompt(parts).answered());
     let outcome = loop {
         tokio::select! {
             outcome = &mut answer => break outcome,
-            stop = stops.next() => {
-                end(&session, &mut stops).await;
-                // What it can still show is shown, to whoever is there.
-                let _ = screen.finish();
-                return Err(stopped_by(stop));
-            }
+            stop = stops.next() => return Err(stop_at(stop, &session, &mut stops, &screen).await),
             () = screen.closed() => session.cancel(),
         }
     };
     session.close().await;
-    let done = screen.finish()?;
+    screen.finish(outcome.clone().map(|answer| answer.stop))?;
     match outcome? {
-        StopReason::EndTurn if done => Ok(ExitCode::SUCCESS),
         // Why, was told already.
-        StopReason::EndTurn => Ok(ExitCode::from(FAILED)),
+        Answer { fault: Some(fault), .. } => Ok(ExitCode::from(exit::code(fault))),
+        Answer { stop, fault: None } => ended(stop),
+    }
+}
+
+/// A new session in the folder, or one that was there before, in its own.
+async fn open(
+    runtime: &Arc<Runtime>,
+    before: Option<SessionRecord>,
+    cwd: String,
+    headless: Arc<Headless>,
+) -> Result<SessionHandle, Failure> {
+    let screen = headless.screen().clone();
+    let Some(SessionRecord { id, setup, .. }) = before else {
+        let setup = SessionSetup { cwd, additional: Vec::new(), system_prompt: None };
+        return Ok(runtime.create(SessionRequest { setup, servers: Vec::new(), face: headless }).await?);
+    };
+    let request = SessionRequest { setup, servers: Vec::new(), face: headless };
+    let (session, _) = runtime.load(id, request, None, PointOfNoReturn::passed()).await?;
+    screen.recall(&session);
+    Ok(session)
+}
+
+async fn latest_of(runtime: &Runtime, cwd: &str) -> Result<SessionRecord, Failure> {
+    session::latest(&*runtime.store(), Some(cwd.to_owned())).await?.ok_or_else(|| {
+        Failure::usage(format!("there is no session in `{cwd}` to go on with"))
+            .hint("leave `--continue` out, or name one of `acp-runtime session list` with `--session`")
+    })
+}
+
+fn ended(stop: StopReason) -> Result<ExitCode, Failure> {
+    match stop {
+        StopReason::EndTurn => Ok(ExitCode::from(exit::DONE)),
         StopReason::MaxTokens => Err(stopped("the answer reached the model's limit of tokens")),
         StopReason::MaxTurnRequests => {
             Err(stopped("it reached `limits.model_requests`").hint("raise it in the configuration, or split the task"))
@@ -63,6 +99,22 @@ pub(super) async fn command(factory: Arc<dyn SessionFactory>, arguments: RunArgu
     }
 }
 
+/// Cancels what runs and keeps it.
+async fn stop_at(stop: Stop, session: &SessionHandle, stops: &mut Stops, screen: &Screen) -> Failure {
+    if stop == Stop::Interrupt {
+        screen.remark("cancelling what runs: Ctrl-C once more quits at once");
+    }
+    tokio::select! {
+        () = session.close() => {}
+        () = tokio::time::sleep(FAREWELL) => tracing::warn!("not everything that ran could be ended in time"),
+        // Whoever asks once more does not want to wait for that.
+        _ = stops.next() => {}
+    }
+    // What it can still show is shown, to whoever is there.
+    let _ = screen.finish(Ok(StopReason::Cancelled));
+    stopped_by(stop)
+}
+
 fn stopped(why: &str) -> Failure {
     Failure::Told { exit: FAILED, message: format!("the turn has not ended well: {why}"), hint: None }
 }
@@ -70,33 +122,6 @@ fn stopped(why: &str) -> Failure {
 fn stopped_by(stop: Stop) -> Failure {
     let message = format!("the turn has not ended well: it was stopped by {}", stop.name());
     Failure::Told { exit: stop.exit_code(), message, hint: None }
-}
-
-/// Cancels what runs and keeps it. Whoever asks once more does not want to wait for that.
-async fn end(session: &SessionHandle, stops: &mut Stops) {
-    tokio::select! {
-        () = session.close() => {}
-        () = tokio::time::sleep(FAREWELL) => tracing::warn!("not everything that ran could be ended in time"),
-        _ = stops.next() => {}
-    }
-}
-
-fn prompt(argument: String) -> Result<String, Failure> {
-    let text = if argument == "-" { from_stdin()? } else { argument };
-    if text.trim().is_empty() {
-        return Err(Failure::usage("the prompt is empty").hint("write it as the last argument, or `-` to read stdin"));
-    }
-    Ok(text)
-}
-
-fn from_stdin() -> Result<String, Failure> {
-    let mut text = String::new();
-    let read = std::io::stdin().take(MOST + 1).read_to_string(&mut text);
-    match read {
-        Ok(size) if size as u64 > MOST => Err(Failure::usage(format!("the prompt has more than {MOST} bytes"))),
-        Ok(_) => Ok(text),
-        Err(error) => Err(Failure::usage(format!("the prompt cannot be read from stdin: {error}"))),
-    }
 }
 
 /// The folder as the session is told of it.

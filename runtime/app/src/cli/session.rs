@@ -15,9 +15,10 @@ use serde_json::{Value, json};
 use super::arguments::SessionCommand;
 use super::confirm::{can_ask, confirmed};
 use super::failure::Failure;
-use super::headless::print_json;
 use super::run::absolute;
-use super::transcript::{Transcript, plain};
+use super::styled::Look;
+use super::transcript::{Transcript, harmless};
+use crate::settings::variable;
 
 /// Sessions that are asked for at once.
 const PAGE: usize = 100;
@@ -64,12 +65,12 @@ fn as_json(record: &SessionRecord) -> Value {
 }
 
 fn as_text(record: &SessionRecord) -> String {
-    let cwd = plain(&record.setup.cwd, true);
+    let cwd = harmless(&record.setup.cwd);
     format!("{}  {}  {cwd}  {}", record.id, time(record.updated), title(record))
 }
 
 fn title(record: &SessionRecord) -> String {
-    plain(record.title.as_deref().unwrap_or("(no title)"), true).into_owned()
+    harmless(record.title.as_deref().unwrap_or("(no title)")).into_owned()
 }
 
 fn time(time: SystemTime) -> String {
@@ -79,10 +80,10 @@ fn time(time: SystemTime) -> String {
 
 async fn show(store: &dyn SessionStore, id: Option<String>, json: bool) -> Result<(), Failure> {
     let (_, events) = kept(store, id).await?;
-    let terminal = io::stdout().is_terminal();
-    let mut transcript = Transcript::whole(io::stdout(), io::stdout(), terminal);
+    let look = Look::of(io::stdout().is_terminal(), variable);
+    let mut transcript = Transcript::whole(io::stdout(), io::stdout(), look);
     for event in &events {
-        if json { print_json(&mut io::stdout(), event)? } else { transcript.show(event)? }
+        if json { writeln!(io::stdout(), "{}", serde_json::to_string(event)?)? } else { transcript.show(event)? }
     }
     Ok(transcript.finish()?)
 }
@@ -122,7 +123,7 @@ async fn delete(store: &dyn SessionStore, ids: &[String], yes: bool, json: bool)
 }
 
 /// The session of that id, or else the newest one.
-async fn kept(store: &dyn SessionStore, id: Option<String>) -> Result<KeptSession, Failure> {
+pub(super) async fn kept(store: &dyn SessionStore, id: Option<String>) -> Result<KeptSession, Failure> {
     let id = match id {
         Some(id) => SessionId::new(id),
         None => newest(store).await?,
@@ -132,7 +133,12 @@ async fn kept(store: &dyn SessionStore, id: Option<String>) -> Result<KeptSessio
 }
 
 async fn newest(store: &dyn SessionStore) -> Result<SessionId, Failure> {
-    let page = store.list(ListQuery { cwd: None, cursor: None, limit: 1 }).await?;
-    let newest = page.sessions.into_iter().next().map(|record| record.id);
+    let newest = latest(store, None).await?.map(|record| record.id);
     newest.ok_or_else(|| Failure::new("there are no sessions yet").hint("make one with `acp-runtime run PROMPT`"))
+}
+
+/// The latest session, or that of a folder; none where there is none.
+pub(super) async fn latest(store: &dyn SessionStore, cwd: Option<String>) -> Result<Option<SessionRecord>, Failure> {
+    let page = store.list(ListQuery { cwd, cursor: None, limit: 1 }).await?;
+    Ok(page.sessions.into_iter().next())
 }

@@ -13,7 +13,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::acp::error::RequestError;
+use crate::acp::error::{RequestError, cleaned};
 use crate::redaction::Redaction;
 
 /// Characters of what a client wrote that the log shows.
@@ -127,7 +127,7 @@ impl Pending {
 
     pub(super) fn respond(self, answer: Result<Value, RequestError>) {
         let Self { responder, log, redaction, mut ticket } = self;
-        let answer = answer.map_err(|error| clean(error.into(), &redaction));
+        let answer = answer.map_err(|error| cleaned(error.into(), &redaction));
         log.line(&answer);
         // Whoever sees the answer may use the id again at once.
         ticket.give_id_back();
@@ -136,13 +136,6 @@ impl Pending {
         }
         drop(ticket);
     }
-}
-
-/// The error without secrets, whoever said them.
-fn clean(mut error: Error, redaction: &Redaction) -> Error {
-    error.message = redaction.clean(&error.message).into_owned();
-    error.data = error.data.map(|data| redaction.clean_json(data));
-    error
 }
 
 /// What the log says of a request: one line, when it is answered.

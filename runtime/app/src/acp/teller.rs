@@ -1,0 +1,53 @@
+//! One session told of in ACP's own words, for readers that are no clients: the lines of `acp-runtime run --json`.
+
+use acp_runtime_agent::event::SessionEvent;
+use acp_runtime_agent::session::{PromptError, SessionHandle};
+use acp_runtime_agent::transcript::{SessionId, StopReason};
+use agent_client_protocol::{Error, v1::schema};
+use serde_json::{Value, json};
+
+use super::error::{RequestError, cleaned};
+use super::offers::{Offer, Offers};
+use super::wire::{self, Narrator, Told};
+use crate::redaction::Redaction;
+
+/// Tells of one session.
+pub struct Teller {
+    session: SessionId,
+    narrator: Narrator,
+    redaction: Redaction,
+}
+
+impl Teller {
+    /// Of that session, from its beginning. Errors are told without what `redaction` knows.
+    pub fn new(session: SessionId, redaction: Redaction) -> Self {
+        let offers = Offers::default().with(Offer::Notices).with(Offer::Compactions);
+        Self { session, narrator: Narrator::new(offers, false), redaction }
+    }
+
+    /// Takes up the session where it is now.
+    pub fn recall(&mut self, session: &SessionHandle) {
+        self.narrator.recall(session.keeps_plan(), session.spending());
+    }
+
+    /// The parameters of each `session/update` that tells of the event.
+    pub fn tell(&mut self, event: &SessionEvent) -> Vec<Value> {
+        let session = schema::SessionId::new(self.session.as_str());
+        let updates = self.narrator.tell(event.clone(), Told::Live);
+        updates.into_iter().map(|update| update.params(&session)).collect()
+    }
+
+    /// How the prompt ended: the `result` or the `error` of a `session/prompt`.
+    pub fn end(&self, outcome: Result<StopReason, PromptError>) -> Value {
+        match outcome {
+            Ok(stop) => json!({
+                "sessionId": self.session,
+                "result": schema::PromptResponse::new(wire::stop_reason(stop)),
+            }),
+            Err(error) => {
+                let error: Error = RequestError::Prompt { session: self.session.clone(), error }.into();
+                json!({ "sessionId": self.session, "error": cleaned(error, &self.redaction) })
+            }
+        }
+    }
+}

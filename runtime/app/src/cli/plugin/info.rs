@@ -1,0 +1,311 @@
+//! `acp-runtime plugin list` and `info`: what a plugin offers, what it may do and use, and how it is set.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use acp_runtime_agent::capability::{Grant, GrantSet, PluginId};
+use acp_runtime_agent::model::InputSchema;
+use acp_runtime_agent::near::near;
+use acp_runtime_agent::plain;
+use acp_runtime_host::limits::{Limits, show_bytes};
+use acp_runtime_host::manifest::{Lifecycle, Manifest};
+use acp_runtime_host::package::{Digest, Package};
+use serde_json::{Map, Value, json};
+
+use super::super::failure::Failure;
+use super::lent;
+use crate::compose::{KnownPlugin, Runtime};
+use crate::redaction::masked;
+
+/// Characters of a setting's value, and of what is said of it.
+const SHOWN: usize = 200;
+
+pub(super) fn list(runtime: &Runtime, disabled: &[PluginId], json: bool) -> Result<(), Failure> {
+    let mut out = io::stdout();
+    for KnownPlugin { plugin, origin, source, grants } in runtime.shelf().plugins() {
+        let manifest = plugin.manifest();
+        let enabled = !disabled.contains(plugin.id());
+        if json {
+            let mut line = as_json(manifest);
+            line["origin"] = origin.as_str().into();
+            line["source"] = source.as_str().into();
+            line["enabled"] = enabled.into();
+            line["rights"] = grants.granted.iter().map(ToString::to_string).collect();
+            writeln!(out, "{line}")?;
+        } else {
+            let state = if enabled { origin.as_str() } else { "disabled" };
+            let (id, version, about) = (&manifest.id, &manifest.version, &manifest.about.description);
+            writeln!(out, "{id}  {version}  {state}  {}  {about}", rights(manifest, grants))?;
+        }
+    }
+    for problem in runtime.shelf().problems() {
+        writeln!(io::stderr(), "warning: {}", problem.message)?;
+    }
+    Ok(())
+}
+
+/// The classes of what it may do, in a few words; those with a `?` are asked for when they are used.
+fn rights(manifest: &Manifest, grants: &GrantSet) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for asked in &manifest.capabilities {
+        let class = asked.grant.class().as_str();
+        let word = match standing(&asked.grant, Some(&grants.granted)) {
+            Standing::Granted => class.to_owned(),
+            Standing::AskedWhenUsed => format!("{class}?"),
+            Standing::NotGranted | Standing::AskedFor => continue,
+        };
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    if words.is_empty() { "no rights".to_owned() } else { words.join(" ") }
+}
+
+/// How a right that is asked for stands.
+#[derive(Clone, Copy)]
+enum Standing {
+    Granted,
+    /// To read is no more than a question.
+    AskedWhenUsed,
+    NotGranted,
+    /// Nobody has decided.
+    AskedFor,
+}
+
+impl Standing {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Granted => "granted",
+            Self::AskedWhenUsed => "asked for when used",
+            Self::NotGranted => "not granted",
+            Self::AskedFor => "asked for",
+        }
+    }
+}
+
+fn standing(right: &Grant, granted: Option<&Vec<Grant>>) -> Standing {
+    match granted {
+        Some(granted) if granted.contains(right) => Standing::Granted,
+        Some(_) if matches!(right, Grant::Read(_)) => Standing::AskedWhenUsed,
+        Some(_) => Standing::NotGranted,
+        None => Standing::AskedFor,
+    }
+}
+
+pub(super) fn info(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), Failure> {
+    let is_file = || Path::new(plugin).exists();
+    let package;
+    let about = match meant(runtime, plugin).as_slice() {
+        [KnownPlugin { plugin: known, grants, origin, source }] if known.id().as_str() == plugin || !is_file() => {
+            About {
+                manifest: known.manifest(),
+                digest: known.digest()?,
+                origin: origin.as_str(),
+                source,
+                granted: Some(&grants.granted),
+            }
+        }
+        // What can be neither an id nor a name can only be meant as a file, whether it is there or not.
+        _ if is_file() || !(PluginId::is_name(plugin) || PluginId::new(plugin).is_ok()) => {
+            package = Package::read(plugin)?;
+            let (_, digest) = package.bytes()?;
+            About { manifest: package.manifest(), digest, origin: "not installed", source: plugin, granted: None }
+        }
+        [] => return Err(unknown(runtime, plugin)),
+        several => return Err(ambiguous(plugin, several)),
+    };
+    let limits = runtime.shelf().host().limits().with(&about.manifest.limits);
+    let given = runtime.settings().plugins.settings.get(&about.manifest.id);
+    let settings = settings(about.manifest, given);
+    let mut out = io::stdout();
+    if json {
+        writeln!(out, "{:#}", about.as_json(&limits, &settings)?)?;
+    } else {
+        about.write(&mut out, &limits, &settings)?;
+    }
+    Ok(())
+}
+
+/// The plugins that can be meant by an id or a name.
+pub(super) fn meant<'a>(runtime: &'a Runtime, plugin: &str) -> Vec<&'a KnownPlugin> {
+    let known = runtime.shelf().plugins();
+    let ids = PluginId::meant_by(plugin, known.iter().map(|known| known.plugin.id()));
+    known.iter().filter(|known| ids.contains(&known.plugin.id())).collect()
+}
+
+pub(super) fn ambiguous(plugin: &str, several: &[&KnownPlugin]) -> Failure {
+    let ids: Vec<&str> = several.iter().map(|known| known.plugin.id().as_str()).collect();
+    Failure::usage(format!("several plugins have the name `{plugin}`")).hint(format!("name `{}`", ids.join("` or `")))
+}
+
+fn unknown(runtime: &Runtime, plugin: &str) -> Failure {
+    let known = runtime.shelf().plugins().iter().map(|known| known.plugin.id());
+    let hint = match near(plugin, known.flat_map(|id| [id.as_str(), id.name()])).first() {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => "see `acp-runtime plugin list`".to_owned(),
+    };
+    Failure::usage(format!("there is no plugin `{plugin}`")).hint(hint)
+}
+
+/// One of a plugin's settings.
+struct Setting {
+    name: String,
+    /// The types of its values, as its schema names them.
+    kind: String,
+    description: String,
+    required: bool,
+    default: Option<Value>,
+    /// What is configured, without secrets.
+    value: Option<Value>,
+}
+
+fn settings(manifest: &Manifest, given: Option<&Map<String, Value>>) -> Vec<Setting> {
+    let Some(schema) = manifest.settings.as_ref().map(InputSchema::as_value) else { return Vec::new() };
+    let given = given.map(|given| masked(&Value::Object(given.clone())));
+    let required = |name: &str| {
+        schema["required"].as_array().is_some_and(|names| names.iter().any(|required| required.as_str() == Some(name)))
+    };
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let setting = |(name, schema): (&String, &Value)| Setting {
+        name: plain::line(name, SHOWN),
+        kind: kind(schema),
+        description: plain::line(schema["description"].as_str().unwrap_or_default(), SHOWN),
+        required: required(name),
+        default: schema.get("default").cloned(),
+        value: given.as_ref().and_then(|given| given.get(name)).cloned(),
+    };
+    properties.map(setting).collect()
+}
+
+fn kind(schema: &Value) -> String {
+    let kind = match (&schema["enum"], &schema["type"]) {
+        (Value::Array(values), _) => values.iter().map(Value::to_string).collect::<Vec<_>>().join(" or "),
+        (_, Value::String(kind)) if kind == "array" => match schema["items"]["type"].as_str() {
+            Some(items) => format!("list of {items}"),
+            None => "list".to_owned(),
+        },
+        (_, Value::String(kind)) => kind.clone(),
+        (_, Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
+        _ => "anything".to_owned(),
+    };
+    plain::line(&kind, SHOWN)
+}
+
+/// All that is said of one plugin.
+struct About<'a> {
+    manifest: &'a Manifest,
+    digest: Digest,
+    origin: &'a str,
+    source: &'a str,
+    /// Of its ceiling, where that was decided.
+    granted: Option<&'a Vec<Grant>>,
+}
+
+impl About<'_> {
+    fn as_json(&self, limits: &Limits, settings: &[Setting]) -> Result<Value, Failure> {
+        let manifest = self.manifest;
+        let mut object = as_json(manifest);
+        object["origin"] = self.origin.into();
+        object["source"] = self.source.into();
+        object["digest"] = self.digest.to_string().into();
+        object["license"] = manifest.about.license.as_str().into();
+        object["lifecycle"] = serde_json::to_value(manifest.lifecycle)?;
+        object["tools"] = serde_json::to_value(&manifest.inventory.tools)?;
+        object["limits"] = json!({
+            "memory": limits.space.memory,
+            "wallMs": limits.time.wall.as_millis(),
+            "cpuMs": limits.time.cpu.as_millis(),
+            "output": limits.traffic.output,
+            "calls": limits.traffic.calls,
+            "kv": limits.kv.total,
+        });
+        object["settings"] = settings
+            .iter()
+            .map(|Setting { name, kind, description, required, default, value }| {
+                json!({
+                    "name": name,
+                    "type": kind,
+                    "description": description,
+                    "required": required,
+                    "default": default,
+                    "value": value,
+                })
+            })
+            .collect();
+        object["capabilities"] = manifest
+            .capabilities
+            .iter()
+            .map(|asked| {
+                let given = self.granted.map(|granted| granted.contains(&asked.grant));
+                json!({ "right": asked.grant.to_string(), "reason": asked.reason, "granted": given })
+            })
+            .collect();
+        Ok(object)
+    }
+
+    fn write(&self, out: &mut impl io::Write, limits: &Limits, settings: &[Setting]) -> io::Result<()> {
+        let manifest = self.manifest;
+        let (about, offers) = (&manifest.about, &manifest.inventory);
+        writeln!(out, "{} {} ({})", manifest.id, manifest.version, self.origin)?;
+        writeln!(out, "{}: {}", about.title, about.description)?;
+        writeln!(out, "from: {}", self.source)?;
+        writeln!(out, "digest: {}", self.digest)?;
+        writeln!(out, "license: {}", about.license)?;
+        for tool in &offers.tools {
+            writeln!(out, "tool {}: {}", tool.name, tool.description.lines().next().unwrap_or_default())?;
+        }
+        for panel in &offers.panels {
+            writeln!(out, "panel {}: {}", panel.name, panel.title)?;
+        }
+        for command in &offers.commands {
+            writeln!(out, "command /{}: {}", command.name, command.description)?;
+        }
+        for asked in &manifest.capabilities {
+            let standing = standing(&asked.grant, self.granted).as_str();
+            writeln!(out, "{standing} {}{}: \"{}\"", asked.grant, lent(asked), asked.reason)?;
+        }
+        for setting in settings {
+            writeln!(out, "{}", setting.line())?;
+        }
+        let lives = match manifest.lifecycle {
+            Lifecycle::Call => "one call",
+            Lifecycle::Session => "a session, as long as there is room",
+        };
+        writeln!(out, "an instance lives for: {lives}")?;
+        writeln!(out, "limit of memory: {}", show_bytes(limits.space.memory))?;
+        writeln!(out, "limit of a call: {:?}, of which it may compute {:?}", limits.time.wall, limits.time.cpu)?;
+        writeln!(out, "limit of calls at once: {}", limits.traffic.calls)?;
+        if manifest.capabilities.iter().any(|asked| matches!(asked.grant, Grant::Kv)) {
+            writeln!(out, "limit of storage: {}", show_bytes(limits.kv.total))?;
+        }
+        Ok(())
+    }
+}
+
+impl Setting {
+    fn line(&self) -> String {
+        let Self { name, kind, description, required, default, value } = self;
+        let needed = if *required { ", required" } else { "" };
+        let about = if description.is_empty() { String::new() } else { format!(": {description}") };
+        let shown = |value: &Value| plain::line(&value.to_string(), SHOWN);
+        let holds = match (value, default) {
+            (Some(value), _) => format!("set to {}", shown(value)),
+            (None, Some(default)) => format!("not set, so {}", shown(default)),
+            (None, None) => "not set".to_owned(),
+        };
+        format!("setting {name} ({kind}{needed}){about} [{holds}]")
+    }
+}
+
+fn as_json(manifest: &Manifest) -> Value {
+    let offers = &manifest.inventory;
+    json!({
+        "id": manifest.id,
+        "version": manifest.version,
+        "title": manifest.about.title,
+        "description": manifest.about.description,
+        "tools": offers.tools.iter().map(|tool| &tool.name).collect::<Vec<_>>(),
+        "panels": offers.panels.iter().map(|panel| &panel.name).collect::<Vec<_>>(),
+        "commands": offers.commands.iter().map(|command| &command.name).collect::<Vec<_>>(),
+    })
+}
