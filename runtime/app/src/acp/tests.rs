@@ -5,6 +5,7 @@ mod client;
 mod editor;
 mod lifecycle;
 mod login;
+mod nothing;
 mod panels;
 mod sessions;
 mod wild;

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
-use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, RootId, Roots, ToolName, WorkspacePath};
-use acp_runtime_agent::context::{ContextBudget, History, Project, ProjectFiles};
+use acp_runtime_agent::capability::{Effect, PluginId, RootId, Roots, ToolName, WorkspacePath};
+use acp_runtime_agent::context::{ContextBudget, History, Project};
 use acp_runtime_agent::event::{EventSink as _, SessionEvent};
-use acp_runtime_agent::gate::{AuditEntry, AuditSink, Gate, GrantBook, Ground, Origin, Permit};
+use acp_runtime_agent::gate::{Gate, Permit};
 use acp_runtime_agent::model::{
     InputSchema, Model, ModelChoice, ModelError, ModelEvent, ModelRequest, ModelSource, ToolKind, ToolSpec,
 };
@@ -35,6 +35,8 @@ use futures::stream::BoxStream;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+
+use super::nothing::Nothing;
 
 /// How the model answers one request.
 #[derive(Clone)]
@@ -458,30 +460,6 @@ impl PanelSource for Tasks {
             }
         })
     }
-}
-
-struct Nothing;
-
-impl GrantBook for Nothing {
-    fn grants(&self, _plugin: &PluginId) -> Option<GrantSet> {
-        None
-    }
-
-    fn keeps(&self, _origin: &Origin) -> bool {
-        true
-    }
-}
-
-impl Ground for Nothing {}
-
-impl ProjectFiles for Nothing {
-    fn texts(&self, paths: Vec<WorkspacePath>) -> BoxFuture<'_, Vec<Option<String>>> {
-        Box::pin(async move { vec![None; paths.len()] })
-    }
-}
-
-impl AuditSink for Nothing {
-    fn record(&self, _entry: AuditEntry<'_>) {}
 }
 
 /// Opens sessions in memory. A folder with `missing` in its name is not there.
