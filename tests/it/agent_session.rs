@@ -219,7 +219,7 @@ async fn keys_are_read_by_nobody() {
         (outside.as_str(), "is not under any of the session's folders"),
     ] {
         let said = editor.prompt(&session, &format!("/call read_file {}", json!({ "path": path }))).await.text();
-        assert!(said.starts_with("error: Error [denied]:") && said.contains(reason), "{path}: {said}");
+        assert!(said.starts_with("error: ") && said.contains(reason), "{path}: {said}");
         assert!(!said.contains("secret"), "{said}");
     }
     editor.close().await;

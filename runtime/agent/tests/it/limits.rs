@@ -138,7 +138,7 @@ async fn the_same_call_is_refused_and_then_the_turn_ends() {
     assert_eq!((end, asked, count.load(Ordering::SeqCst)), (StopReason::MaxTurnRequests, 6, 2));
     assert!(said.contains("the model called `look` 6 times in the same way"), "{said}");
     let shown = script(&stage.screen.shown());
-    let refused = "call-3 failed Error [repeated]: the same call was asked for 3 times";
+    let refused = "call-3 failed the same call was asked for 3 times";
     assert!(shown.contains(refused) && !shown.contains("call-3 in progress"), "{shown}");
 }
 
