@@ -156,9 +156,19 @@ async fn calls_that_cannot_run_are_told_to_the_model() {
     let session = editor.new_session().await;
     let turn = editor.prompt(&session, "Go").await;
     let calls = turn.calls();
-    let kinds: Vec<String> =
-        calls.iter().map(|call| call.text().split(['[', ']']).nth(1).unwrap_or_default().to_owned()).collect();
-    assert_eq!(kinds, ["not-found", "invalid-args", "invalid-args", "denied", "denied", "not-found"]);
+    let told: Vec<String> =
+        calls.iter().map(|call| call.text().lines().next().unwrap_or_default().to_owned()).collect();
+    assert_eq!(
+        told,
+        [
+            "there is no tool `read_fil`",
+            "/path: 5 is not of type \"string\"",
+            "\"README\" is not of type \"object\"",
+            "`../secret` leaves the workspace",
+            "`/etc/passwd` is not under any of the session's folders",
+            "`not-there.txt` does not exist",
+        ]
+    );
     assert!(calls.iter().all(|call| call.status() == "failed"));
     assert_eq!(turn.text(), "I see.");
     assert!(editor.permissions().is_empty());

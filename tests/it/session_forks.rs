@@ -229,7 +229,7 @@ async fn a_person_forks_at_a_message() {
     let list = "- `msg-1` – One\n- `msg-4` – Two\n";
     assert!(editor.prompt(&session, "/fork list").await.text().ends_with(list));
     let unknown = editor.prompt(&session, "/fork msg-99").await.text();
-    assert!(unknown.contains("there is no message `msg-99`") && unknown.ends_with(list), "{unknown}");
+    assert_eq!(unknown, "error: there is no message `msg-99`\nhint: type `/fork list` for those that there are");
     for typed in ["/fork before", "/fork msg-1 msg-2", "/fork before msg-1"] {
         assert!(editor.prompt(&session, typed).await.text().starts_with("error: "), "{typed}");
     }

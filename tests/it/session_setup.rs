@@ -43,7 +43,7 @@ async fn further_folders_are_roots_for_as_long_as_they_are_named() {
     editor.call("session/load", again).await;
     let call = read(&editor, &session, &file).await;
     assert_eq!(call.status(), "failed", "{}", call.text());
-    assert!(call.text().contains("denied"), "{}", call.text());
+    assert_eq!(call.text(), format!("`{file}` is not under any of the session's folders"));
     assert_eq!(listed(&editor, &runtime.project().display().to_string()).await[0].get("additionalDirectories"), None);
     editor.close().await;
 }
