@@ -58,10 +58,13 @@ fn npm(source: &Path, folder: &Path, wheel: &Path) -> Result<()> {
     for name in ["package.json", "package-lock.json"] {
         fs::copy(source.join(name), packages.join(name))?;
     }
+    // Node brings certificates of its own; the machine's are those that its other programs go by.
+    let certificates = "--use-system-ca";
     // Not `npm ci`, which insists on the builds for all other platforms.
     let install = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
     let mut node = program(folder.join("node"));
-    run(node.arg(wheel.join("lib/node_modules/npm/bin/npm-cli.js")).args(install).current_dir(&packages))
+    let npm = wheel.join("lib/node_modules/npm/bin/npm-cli.js");
+    run(node.arg(certificates).arg(npm).args(install).current_dir(&packages))
 }
 
 #[cfg(unix)]
