@@ -121,19 +121,21 @@ async fn a_wider_answer_is_typed() {
 /// Whatever allows it: the mode, a grant, or nothing at all.
 #[tokio::test]
 async fn a_no_always_wins() {
-    let runtime = Runtime::new().file("src/a.txt", "needle\n").file("docs/b.txt", "needle\n");
+    let runtime = Runtime::new().file("src/a.rs", "fn needle() {}\n").file("docs/b.rs", "fn needle() {}\n");
     let (editor, session) = opened(&runtime, answering(&[Answer::Pick("allow_once")])).await;
     let said = |typed: &'static str| {
         let (editor, session) = (&editor, session.clone());
         async move { editor.prompt(&session, typed).await.text() }
     };
-    let read = "/call read_file {\"path\": \"src/a.txt\"}";
+    let read = "/call read_file {\"path\": \"src/a.rs\"}";
     let grep = "/call grep {\"pattern\": \"needle\"}";
     let elsewhere = "/call grep {\"pattern\": \"needle\", \"path\": \"docs\"}";
     let stats = "/call code-stats {}";
-    for typed in [read, grep, elsewhere, stats] {
+    for typed in [read, grep, elsewhere] {
         assert!(!said(typed).await.contains("error: "), "{typed}");
     }
+    let files = |count: u8| format!("| **Total** | {count} |");
+    assert!(said(stats).await.contains(&files(2)));
     for denied in ["read_file read:src/**", "grep read:src/**", "aar:code-stats read:src/**"] {
         let typed: &'static str = format!("/permissions deny {denied}").leak();
         assert!(said(typed).await.starts_with("Remembered. It holds in every mode."), "{denied}");
@@ -141,17 +143,19 @@ async fn a_no_always_wins() {
     let refused = "the user has refused this for good\nhint: take the answer back with `/permissions`";
     for mode in ["review", "auto", "plan"] {
         editor.set_mode(&session, mode).await;
-        assert_eq!(said(read).await, format!("error: read `src/a.txt`: {refused}"), "{mode}");
+        assert_eq!(said(read).await, format!("error: read `src/a.rs`: {refused}"), "{mode}");
         // A folder in which it lies is refused with it, and another is not.
         assert_eq!(said(grep).await, format!("error: read `**`: {refused}"), "{mode}");
         assert!(said(elsewhere).await.contains("needle"), "{mode}");
-        assert!(said(stats).await.starts_with("error: "), "{mode}");
+        // A plugin does not see it.
+        assert!(said(stats).await.contains(&files(1)), "{mode}");
     }
     assert!(said("/permissions").await.contains("An answer about a plugin holds while it has the same publisher"));
     said("/permissions revoke all").await;
-    for typed in [read, grep, stats] {
+    for typed in [read, grep] {
         assert!(!said(typed).await.contains("error: "), "{typed}");
     }
+    assert!(said(stats).await.contains(&files(2)));
     assert!(editor.permissions().is_empty(), "nothing of that was asked");
     editor.close().await;
 }

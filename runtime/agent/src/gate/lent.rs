@@ -58,7 +58,7 @@ impl Lent {
     /// Whether that file would be read, for lists. Nothing is audited.
     pub fn shows(&self, way: &Way) -> bool {
         let wish = wish(way, Effect::Read);
-        self.allowing(&wish).is_some() && self.forbids(&wish).is_none()
+        self.allowing(&wish).is_some() && self.is_open(&wish)
     }
 
     /// Whether that folder may be looked into: something in it, or below, may be read. Nothing is audited.
@@ -66,7 +66,7 @@ impl Lent {
         let leads = |permit: &Permit| {
             permit.wishes.iter().any(|wish| leads_to(&wish.named, &way.named) && leads_to(&wish.real, &way.real))
         };
-        self.permits.iter().any(leads) && self.forbids(&wish(way, Effect::Read)).is_none()
+        self.permits.iter().any(leads) && self.is_open(&wish(way, Effect::Read))
     }
 
     /// Whether it is denied to everyone: what is moved must not leave its rule behind. Nothing is audited.
@@ -99,7 +99,7 @@ impl Lent {
         if let Some(rule) = self.forbids(wish) {
             return Err(self.refuse(wish, "deny-list", Why::Rule(&rule)));
         }
-        if (self.refused)(&wish.named) || (self.refused)(&wish.real) {
+        if self.was_refused(wish) {
             return Err(self.refuse(wish, "remembered", Why::Remembered));
         }
         self.allowing(wish).ok_or_else(|| self.refuse(wish, "not-lent", Why::NotLent))
@@ -116,6 +116,14 @@ impl Lent {
         };
         let by = |wish: &Wish| self.permits.iter().position(|permit| covers(permit, wish));
         by(wish).or_else(|| as_write().and_then(|wish| by(&wish)))
+    }
+
+    fn is_open(&self, wish: &Wish) -> bool {
+        self.forbids(wish).is_none() && !self.was_refused(wish)
+    }
+
+    fn was_refused(&self, wish: &Wish) -> bool {
+        (self.refused)(&wish.named) || (self.refused)(&wish.real)
     }
 
     fn forbids(&self, wish: &Wish) -> Option<Rule> {

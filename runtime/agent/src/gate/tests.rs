@@ -464,6 +464,7 @@ mod lending {
         let lent = lent(&world, gate).await;
         assert!(lent.write(&way("notes/a", "notes/a")).is_ok());
         assert!(lent.write(&way("notes/fixed", "notes/fixed")).is_err());
+        assert!(lent.shows(&way("notes/fixed", "notes/fixed")), "it is read all the same");
         assert!(lent.write(&way("notes/link", "notes/fixed")).is_err());
     }
 }

@@ -76,16 +76,16 @@ impl Answers {
     /// The answer to this very question: yes, no, or none. Of several, a no goes first. A store that cannot be read has
     /// none, so the person is asked again.
     pub async fn remembered(&self, subject: &Subject, effect: &Effect) -> Option<bool> {
-        let kept = self.about(subject).await;
-        kept.iter().filter(|kept| kept.applies(effect, &self.roots)).map(|kept| kept.allowed).min()
+        let applies = |kept: &&Kept| kept.applies(effect, &self.roots, subject);
+        self.about(subject).await.iter().filter(applies).map(|kept| kept.allowed).min()
     }
 
     /// What was refused to the subject, as it is now.
     pub async fn refused(&self, subject: &Subject) -> Refused {
         let mut refused = self.about(subject).await;
         refused.retain(|kept| !kept.allowed);
-        let roots = self.roots.clone();
-        Arc::new(move |effect| refused.iter().any(|kept| kept.applies(effect, &roots)))
+        let (roots, subject) = (self.roots.clone(), subject.clone());
+        Arc::new(move |effect| refused.iter().any(|kept| kept.applies(effect, &roots, &subject)))
     }
 
     /// What is kept about the subject; nothing where the store cannot be read.
@@ -193,10 +193,10 @@ struct Kept {
 }
 
 impl Kept {
-    /// Whether it answers for that effect.
-    fn applies(&self, effect: &Effect, roots: &Roots) -> bool {
+    /// Whether it answers for that effect of that subject.
+    fn applies(&self, effect: &Effect, roots: &Roots, subject: &Subject) -> bool {
         if self.class == PATTERN {
-            return in_first_root(effect) && pattern_holds(&self.key, effect, self.allowed);
+            return in_first_root(effect) && pattern_holds(&self.key, effect, self.allowed, subject);
         }
         let (class, key) = exactly(effect, roots);
         self.class == class && self.key == key
@@ -262,10 +262,12 @@ fn answer(row: &Row<'_>) -> rusqlite::Result<Answer> {
     Ok(Answer { subject: row.get(0)?, effects, allowed: row.get(3)?, since, class, key })
 }
 
-/// A yes needs all of the effect, a no some of it, also of what is in a folder.
-fn pattern_holds(pattern: &str, effect: &Effect, allowed: bool) -> bool {
+/// A yes needs all of the effect, a no some of it, also of what is in a folder. In a folder that a plugin is lent each
+/// path is judged for itself.
+fn pattern_holds(pattern: &str, effect: &Effect, allowed: bool, subject: &Subject) -> bool {
     match EffectPattern::parse(pattern) {
         Ok(pattern) if allowed => pattern.covers(effect),
+        Ok(pattern) if subject.plugin.is_some() => pattern.touches(effect),
         Ok(pattern) => pattern.may_touch(effect),
         // Written by a version that knew more.
         Err(_) => !allowed,

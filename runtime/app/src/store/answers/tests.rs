@@ -119,6 +119,15 @@ async fn a_pattern_answers_for_all_that_it_covers() {
     answers.decide(&writer, &pattern("write:notes/private/**"), false).await.unwrap();
     answers.decide(&shell, &pattern("run:cargo test **"), true).await.unwrap();
     answers.remember(&writer, &write(0, "notes/old"), false).await;
+    let (grep, guest) = (tool("grep"), plugin("bundled aar", "rights-1"));
+    for subject in [&grep, &guest] {
+        answers.decide(subject, &pattern("read:src/**"), false).await.unwrap();
+    }
+    let all = Effect::Read(path(0, "").subtree());
+    assert_eq!(answers.remembered(&grep, &all).await, Some(false), "nobody judges what lies in it");
+    assert_eq!(answers.remembered(&guest, &all).await, None, "what lies in it is judged for itself");
+    let refused = answers.refused(&guest).await;
+    assert!(refused(&Effect::Read(path(0, "src/a").scope())) && !refused(&Effect::Read(path(0, "docs/a").scope())));
     for (subject, effect, answer) in [
         (&writer, write(0, "notes/a"), Some(true)),
         (&writer, write(0, "notes/private/a"), Some(false)),
