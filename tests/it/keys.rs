@@ -155,7 +155,12 @@ async fn the_kept_key_is_sent_to_its_provider() {
 fn a_login_that_cannot_be_says_why() {
     let several = "[providers.lab]\nwire = 'ollama'\nmodel = 'm'\n[providers.zoo]\nwire = 'ollama'\nmodel = 'm'\n";
     for (config, arguments, input, error) in [
-        ("", &["login"][..], "k", "error: no provider is configured\nhint: add one such as `[providers.openai]`"),
+        (
+            "",
+            &["login"][..],
+            "k",
+            "error: no provider is configured\nhint: name one: `acp-runtime login PROVIDER`, of `anthropic`, ",
+        ),
         (
             several,
             &["login"],
@@ -175,6 +180,21 @@ fn a_login_that_cannot_be_says_why() {
     for arguments in [&["--acp", "--login"][..], &["acp", "--login"]] {
         let editor = with_input(runtime.command(arguments), "k");
         assert!(editor.code == Some(2) && editor.stderr.contains("several providers"), "{editor:?}");
+    }
+}
+
+/// A model that needs no table needs none to log in for either: an editor starts what it started with `--login` behind it.
+#[test]
+fn a_login_is_for_the_model_that_was_named() {
+    for arguments in [&["--model", "claude-opus-4-8", "login"][..], &["--acp", "--model", "claude-opus-4-8", "--login"]]
+    {
+        let runtime = Runtime::new();
+        let login = with_input(runtime.command(arguments), "sk-of-the-vendor\n");
+        assert_eq!(login.code, Some(0), "{login:?}");
+        let kept = runtime.run(&["secret", "list"]);
+        assert!(kept.stdout.starts_with("anthropic "), "{kept:?}");
+        let models = runtime.run(&["--model", "claude-opus-4-8", "doctor"]);
+        assert!(!models.stdout.contains("needs an API key"), "{models:?}");
     }
 }
 

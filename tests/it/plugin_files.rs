@@ -55,3 +55,10 @@ fn a_file_that_is_made_to_be_slow_costs_nothing() {
     }
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }
+
+/// `notes` makes a folder of that name in the project.
+#[test]
+fn a_folder_with_a_plugin_s_name_is_not_in_its_way() {
+    let info = Runtime::new().file("notes/a.md", "a").run(&["plugin", "info", "notes"]);
+    assert!(info.code == Some(0) && info.stdout.starts_with("aar:notes "), "{info:?}");
+}

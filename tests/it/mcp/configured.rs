@@ -87,6 +87,7 @@ fn commands_of_run_wait_for_servers() {
         ),
         ("/tools", &["- `mcp__double__echo` – Does echo\n", "not connected:\n\n- `hangs`: failed: "]),
         ("/doctor", &[" – connected, 13 tools\n"]),
+        ("/permissions deny mcp__double__echo server:double echo", &["Remembered. It holds in every mode."]),
     ] {
         let run = runtime.run(&["run", command]);
         assert_eq!(run.code, Some(0), "{run:?}");

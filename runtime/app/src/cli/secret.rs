@@ -37,7 +37,7 @@ pub(super) fn command(secrets: &SecretStore, command: SecretCommand) -> Result<(
 pub(super) fn login(keys: &Keys, models: &Models, provider: Option<&str>) -> Result<(), Failure> {
     let chosen = match provider {
         Some(name) => named(models, name)?,
-        None => choose(models.keys())?,
+        None => choose(models)?,
     };
     let ProviderKey { provider, from, kept, .. } = chosen;
     let name = kept.ok_or_else(|| {
@@ -129,17 +129,26 @@ fn named(models: &Models, name: &str) -> Result<ProviderKey, Failure> {
 
 const NONE: &str = "add one such as `[providers.openai]` to the file of `acp-runtime config path`";
 
-/// Lets the person choose among several.
-fn choose(mut keys: Vec<ProviderKey>) -> Result<ProviderKey, Failure> {
-    let one = match keys.len() {
-        0 => return Err(Failure::usage("no provider is configured").hint(NONE)),
-        1 => 0,
-        _ if !io::stdin().is_terminal() => {
-            return Err(
-                Failure::usage("several providers are configured").hint("name one: `acp-runtime login PROVIDER`")
-            );
+/// The only provider of the configuration. Without any, that of the model that sessions begin with. Else the person
+/// chooses: among those of the configuration, or among the vendors that need no table.
+fn choose(models: &Models) -> Result<ProviderKey, Failure> {
+    let configured = models.keys();
+    let (mut keys, problem) = if configured.is_empty() {
+        if let Some(key) = models.key(models.default_id()).filter(|key| key.needed) {
+            return Ok(key);
         }
-        several => pick(&keys, several)?,
+        (models.vendor_keys(), "no provider is configured")
+    } else {
+        (configured, "several providers are configured")
+    };
+    let one = match keys.len() {
+        1 => 0,
+        several if io::stdin().is_terminal() => pick(&keys, several)?,
+        _ => {
+            let names: Vec<&str> = keys.iter().map(|key| key.provider.as_str()).collect();
+            let hint = format!("name one: `acp-runtime login PROVIDER`, of `{}`", names.join("`, `"));
+            return Err(Failure::usage(problem).hint(hint));
+        }
     };
     Ok(keys.swap_remove(one))
 }

@@ -83,6 +83,7 @@ impl Permissions {
 
     async fn decide(&self, name: &str, effect: &str, allowed: bool) -> Result<String, ToolError> {
         let pattern = EffectPattern::parse(effect.trim()).map_err(|error| ToolError::invalid(error.to_string()))?;
+        self.tools.settle_to_show().await;
         let origin = self.origin(name, &pattern)?;
         if allowed && !self.book.keeps(&origin) {
             let why = format!(

@@ -93,7 +93,7 @@ fn standing(right: &Grant, granted: Option<&Vec<Grant>>) -> Standing {
 }
 
 pub(super) fn info(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), Failure> {
-    let is_file = || Path::new(plugin).exists();
+    let is_file = || Path::new(plugin).is_file();
     let package;
     let about = match meant(runtime, plugin).as_slice() {
         [KnownPlugin { plugin: known, grants, origin, source }] if known.id().as_str() == plugin || !is_file() => {
