@@ -110,7 +110,7 @@ async fn files_that_were_not_given_are_out_of_reach() {
 #[tokio::test]
 async fn a_lent_folder_is_judged_path_by_path() {
     let rules = "mode = \"auto\"\n[files]\ndeny = [\"notes/private/**\"]\n[permission]\n\
-                 deny = [\"write:notes/fixed.txt\", \"delete:notes/kept/**\", \"move:notes/kept/**\"]\n";
+                 deny = [\"read:notes/shut/**\", \"write:notes/fixed.txt\", \"delete:notes/kept/**\", \"move:notes/kept/**\"]\n";
     let runtime = configured(rules)
         .file(".env", "KEY=sk-secret")
         .file("docs/.env", "KEY=sk-secret")
@@ -118,7 +118,10 @@ async fn a_lent_folder_is_judged_path_by_path() {
         .file("notes/fixed.txt", "fixed")
         .file("notes/kept/a.txt", "kept")
         .file("notes/holder/deep/cert.pem", "private")
-        .file("notes/free/a.txt", "free");
+        .file("notes/free/a.txt", "free")
+        .file("notes/shut/a.txt", "shut")
+        .file("notes/waiting/post-checkout", "waits")
+        .file("notes/repo/.git/HEAD", "head");
     symlink("private", runtime.project().join("notes/alias")).unwrap();
     symlink("fixed.txt", runtime.project().join("notes/other")).unwrap();
     symlink("../docs/.env", runtime.project().join("notes/env")).unwrap();
@@ -127,7 +130,7 @@ async fn a_lent_folder_is_judged_path_by_path() {
     for (attack, path, to, expected) in [
         ("list", "/workspace", "", "done: docs inside.txt notes"),
         ("list", "/workspace/docs", "", "done: "),
-        ("list", "/workspace/notes", "", "done: alias env fixed.txt free holder kept mine.txt other"),
+        ("list", "/workspace/notes", "", "done: alias env fixed.txt free holder kept mine.txt other repo waiting"),
         ("list", "/workspace/notes/holder/deep", "", "done: "),
         ("read", "/workspace/.env", "", "refused: "),
         ("look", "/workspace/.env", "", "refused: "),
@@ -144,6 +147,7 @@ async fn a_lent_folder_is_judged_path_by_path() {
         ("make_folder", "/workspace/notes/private/b", "", "refused: "),
         ("write", "/workspace/notes/.env", "", "refused: "),
         // What may be read and not be written,
+        ("read", "/workspace/notes/shut/a.txt", "", "refused: "),
         ("read", "/workspace/notes/fixed.txt", "", "done: fixed"),
         ("write", "/workspace/notes/fixed.txt", "", "refused: "),
         ("append", "/workspace/notes/fixed.txt", "", "refused: "),
@@ -158,6 +162,10 @@ async fn a_lent_folder_is_judged_path_by_path() {
         ("rename", "/workspace/notes/private", "/workspace/notes/public", "refused: "),
         ("rename", "/workspace/notes/holder", "/workspace/notes/public", "refused: "),
         ("rename", "/workspace/notes/mine.txt", "/workspace/notes/private/mine.txt", "refused: "),
+        ("rename", "/workspace/notes/shut", "/workspace/notes/opened", "refused: "),
+        ("rename", "/workspace/notes/shut/a.txt", "/workspace/notes/a.txt", "refused: "),
+        ("rename", "/workspace/notes/fixed.txt", "/workspace/notes/loose.txt", "refused: "),
+        ("rename", "/workspace/notes/waiting", "/workspace/notes/repo/.git/hooks", "refused: "),
         // All else is free.
         ("touch", "/workspace/notes/mine.txt", "", "done: touched"),
         ("make_folder", "/workspace/notes/new", "", "done: made"),

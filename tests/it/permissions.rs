@@ -160,6 +160,41 @@ async fn a_no_always_wins() {
     editor.close().await;
 }
 
+/// Under its new name a file is what it was, and what no tool may write is not moved into place.
+#[tokio::test]
+async fn a_move_leaves_no_rule_behind() {
+    let rules = "mode = \"auto\"\n[permission]\n\
+                 deny = [\"read:secret.txt\", \"write:fixed/**\", \"delete:kept.txt\"]\n";
+    let runtime = Runtime::new()
+        .config(rules)
+        .file("secret.txt", "secret")
+        .file("folder/inner/secret.txt", "free")
+        .file("fixed/a", "fixed")
+        .file("kept.txt", "kept")
+        .file("waiting/config", "fsmonitor")
+        .file("sub/a", "a");
+    let (editor, session) = opened(&runtime, EditorOptions::default()).await;
+    editor.prompt(&session, "/permissions deny move_path write:sub/**").await;
+    for (from, to, moved) in [
+        ("secret.txt", "x.txt", false),
+        ("fixed", "loose", false),
+        ("fixed/a", "a", false),
+        ("sub/a", "a", false),
+        ("kept.txt", "k.txt", false),
+        ("waiting", "repo/.git", false),
+        ("waiting/config", "repo/.git/config", false),
+        ("folder", "secret.txt", false),
+        ("folder", "other", true),
+        ("waiting", "waited", true),
+    ] {
+        let typed = format!("/call move_path {}", json!({ "from": from, "to": to }));
+        let said = editor.prompt(&session, &typed).await.text();
+        assert_eq!(!said.starts_with("error: "), moved, "{from} -> {to}: {said}");
+    }
+    editor.close().await;
+    assert_eq!((runtime.read("secret.txt").as_str(), runtime.read("fixed/a").as_str()), ("secret", "fixed"));
+}
+
 #[tokio::test]
 async fn the_mode_goes_before_an_answer() {
     let (editor, session) = opened(&Runtime::scripted(WRITES), answering(&[Answer::Pick("allow_always")])).await;

@@ -394,11 +394,16 @@ impl Gate {
         }
     }
 
-    /// A remembered no about the name that was given is one; a yes counts for where it leads, and not for code that
+    /// A remembered no about the name that was given is one, and so is one about what a move does besides; a yes counts for where it leads, and not for code that
     /// changes under its name.
     async fn remembered(&self, origin: &Origin, wish: &Wish) -> Option<bool> {
         if wish.is_elsewhere() && self.book.remembered(origin, &wish.named).await == Some(false) {
             return Some(false);
+        }
+        for other in wish.named.besides().iter().chain(&wish.real.besides()) {
+            if self.book.remembered(origin, other).await == Some(false) {
+                return Some(false);
+            }
         }
         let answer = self.book.remembered(origin, &wish.real).await;
         answer.filter(|allowed| !allowed || self.book.keeps(origin))

@@ -150,8 +150,14 @@ impl Policy {
         }
     }
 
-    /// The rule that denies `effect` to everyone and in every mode; none where there is none.
+    /// The rule that denies `effect` to everyone and in every mode; none where there is none. A move must break no rule
+    /// about what it is besides, at either of its places.
     pub fn forbids(&self, effect: &Effect) -> Option<Rule> {
+        let besides = || effect.besides().iter().find_map(|other| self.forbids_itself(other));
+        self.forbids_itself(effect).or_else(besides)
+    }
+
+    fn forbids_itself(&self, effect: &Effect) -> Option<Rule> {
         let path = self.denied_by(effect).map(|glob| glob.as_str().to_owned());
         let effects = || self.forbidden.iter().find(|pattern| pattern.touches(effect)).map(ToString::to_string);
         path.or_else(effects).map(Rule::DenyList)

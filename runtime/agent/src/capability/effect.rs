@@ -129,6 +129,14 @@ impl Effect {
         }
     }
 
+    /// What a move does to its two places beside moving: a rule about one of these would be left behind by it, or gone
+    /// around. Nothing for other effects.
+    pub fn besides(&self) -> Vec<Self> {
+        let Self::Move { from, to } = self else { return Vec::new() };
+        let changed = [from.scope(), to.scope()].into_iter().flat_map(|at| [Self::Read(at.clone()), Self::Write(at)]);
+        changed.chain([Self::Delete(from.scope())]).collect()
+    }
+
     /// Whether it leaves everything as it is.
     pub fn is_read(&self) -> bool {
         matches!(self, Self::Read(_) | Self::ReadSession)

@@ -69,11 +69,14 @@ impl Lent {
         self.permits.iter().any(leads) && self.is_open(&wish(way, Effect::Read))
     }
 
-    /// Whether it is denied to everyone: what is moved must not leave its rule behind. Nothing is audited.
-    pub fn is_denied(&self, way: &Way) -> bool {
-        let here = |path: &WorkspacePath| Effect::Move { from: path.clone(), to: path.clone() };
-        let policy = self.gate.policy();
-        policy.forbids(&here(&way.named)).is_some() || policy.forbids(&here(&way.real)).is_some()
+    /// Whether what stands at `from` may not be moved to `to`, whatever was answered. Nothing is audited.
+    pub fn forbids_move(&self, from: &Way, to: &Way) -> bool {
+        let named = Effect::Move { from: from.named.clone(), to: to.named.clone() };
+        let real = Effect::Move { from: from.real.clone(), to: to.real.clone() };
+        [named, real].iter().any(|moved| {
+            let refused = || std::iter::once(moved).chain(&moved.besides()).any(|effect| (self.refused)(effect));
+            self.gate.policy().forbids(moved).is_some() || refused()
+        })
     }
 
     /// Reads that file.

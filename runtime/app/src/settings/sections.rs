@@ -187,7 +187,7 @@ impl Default for FilesSettings {
 
 impl FilesSettings {
     /// What is denied unless the user says otherwise: what holds secrets, and what would run or loosen something.
-    pub const BUILTIN: [&str; 16] = [
+    pub const BUILTIN: [&str; 18] = [
         "**/.env",
         "**/.env.{local,development,staging,production,test}",
         "**/.env.*.local",
@@ -200,8 +200,10 @@ impl FilesSettings {
         "**/.netrc",
         "**/.pypirc",
         "**/.git-credentials",
-        "**/.git/config",
+        "**/.git/{config,config.worktree,commondir}",
         "**/.git/hooks/**",
+        "**/.git/modules/**/{config,config.worktree,commondir}",
+        "**/.git/modules/**/hooks/**",
         "**/.acp-runtime/config.toml",
         "**/acp-runtime/{config.toml,secrets.json}",
     ];

@@ -67,7 +67,7 @@ pub(super) fn delete(place: &Place, with_all: bool) -> Result<(), WorkspaceError
     if !with_all {
         return Err(WorkspaceError::NoPermit(Effect::Delete(place.path.subtree()).to_string()));
     }
-    refuse_denied_below(place, &folder, Effect::Delete)?;
+    refuse_denied_below(place, &folder, &Effect::Delete)?;
     folder.remove_dir_all(name).map_err(fail)
 }
 
@@ -81,7 +81,7 @@ pub(super) fn rename(from: &Place, to: &Place) -> Result<(), WorkspaceError> {
     let (folder_to, name_to) = entry(to)?;
     let folder_from = from.folder(&folder_from)?;
     if folder_from.symlink_metadata(name_from).map_err(|error| from.failure(&error))?.is_dir() {
-        refuse_denied_below(from, &folder_from, moved)?;
+        refuse_denied_below(from, &folder_from, &moved(from, to))?;
     }
     if Path::new(folder_to.as_str()).starts_with(from.real.as_str()) {
         return Err(to.unusable("a folder cannot be moved into itself"));
@@ -105,17 +105,33 @@ fn rename_to_free(from: &Dir, name_from: &str, to: &Dir, name_to: &str) -> std::
 }
 
 /// The effect on an entry of a folder that is moved.
-fn moved(scope: PathScope) -> Effect {
-    match WorkspacePath::new(scope.root, scope.glob.as_str()) {
-        Ok(path) => Effect::Move { from: path.clone(), to: path },
-        // No rule about moves names it; one about all that is done to it may.
-        Err(_) => Effect::Read(scope),
+fn moved<'a>(from: &'a Place, to: &'a Place) -> impl Fn(PathScope) -> Effect + 'a {
+    let target = |path: &WorkspacePath| {
+        let below = path.as_str().strip_prefix(from.real.as_str())?.trim_start_matches('/');
+        to.real.join(below).ok()
+    };
+    move |scope| {
+        let path = WorkspacePath::new(scope.root, scope.glob.as_str()).ok();
+        match path.and_then(|path| Some((target(&path)?, path))) {
+            Some((to, from)) => Effect::Move { from, to },
+            // No rule about moves names it; one about all that is done to it may.
+            None => Effect::Read(scope),
+        }
     }
 }
 
 /// A folder with something in it that the rules keep from `effect` is neither removed nor moved.
-fn refuse_denied_below(place: &Place, parent: &Dir, effect: fn(PathScope) -> Effect) -> Result<(), WorkspaceError> {
-    fn look(place: &Place, folder: &Dir, real: &Path, effect: fn(PathScope) -> Effect) -> Result<(), WorkspaceError> {
+fn refuse_denied_below(
+    place: &Place,
+    parent: &Dir,
+    effect: &dyn Fn(PathScope) -> Effect,
+) -> Result<(), WorkspaceError> {
+    fn look(
+        place: &Place,
+        folder: &Dir,
+        real: &Path,
+        effect: &dyn Fn(PathScope) -> Effect,
+    ) -> Result<(), WorkspaceError> {
         let fail = |error| place.failure(&error);
         if real.components().count() > MOST_DEPTH {
             return Err(place.unusable(format!("it is more than {MOST_DEPTH} folders deep")));

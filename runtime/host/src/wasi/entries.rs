@@ -4,7 +4,7 @@
 //! asked for each time, whatever was lent.
 
 use acp_runtime_agent::capability::Effect;
-use acp_runtime_agent::gate::{Exhibit, Permit};
+use acp_runtime_agent::gate::{Exhibit, Permit, Way};
 use cap_std::fs::Dir;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{LinkerInstance, Resource};
@@ -223,15 +223,16 @@ async fn rename_at(
     let effects = vec![Effect::Move { from: named_from, to: named_to.clone() }, Effect::Write(named_to.scope())];
     let permit = ask(&state.call, effects).await?;
     let (seen_from, seen_to) = (Seen::by(state, from)?, Seen::by(state, to)?);
+    let place = seen_to.work(move |seen| seen.find(&new, false)).await?;
+    let target = place.way.clone();
     let moved = seen_from.work(move |seen| {
         let spot = seen.find(&old, false)?;
         if spot.folder.symlink_metadata(&spot.name).is_ok_and(|found| found.is_dir()) {
-            refuse_denied_below(seen, &spot)?;
+            refuse_denied_below(seen, &spot, &target)?;
         }
         Ok(spot)
     });
     let moved = moved.await?;
-    let place = seen_to.work(move |seen| seen.find(&new, false)).await?;
     let named = Effect::Move { from: moved.way.named.clone(), to: place.way.named.clone() };
     let real = Effect::Move { from: moved.way.real.clone(), to: place.way.real.clone() };
     holds(&permit, &named, &real)?;
@@ -243,22 +244,24 @@ async fn rename_at(
     done
 }
 
-/// Under another name what is denied below would be denied no more.
-fn refuse_denied_below(seen: &Seen, folder: &Spot) -> FsResult<()> {
-    let inner = folder.folder.open_dir(&folder.name)?;
-    let mut open = vec![(inner, folder.way.clone(), 0)];
+/// Under another name what is denied below would be denied no more, or what is free would be in a denied place.
+fn refuse_denied_below(seen: &Seen, from: &Spot, to: &Way) -> FsResult<()> {
+    let inner = from.folder.open_dir(&from.name)?;
+    let mut open = vec![(inner, from.way.clone(), to.clone(), 0)];
     let mut looked_at = 0;
-    while let Some((dir, way, depth)) = open.pop() {
+    while let Some((dir, from, to, depth)) = open.pop() {
         for entry in dir.entries()? {
             let entry = entry?;
             looked_at += 1;
             let name = entry.file_name();
-            let Some(way) = name.to_str().and_then(|name| way.entry(name)) else { continue };
-            if looked_at > MOST_MOVED || depth == MOST_DEPTH || seen.lent.is_denied(&way) {
+            let ways = name.to_str().and_then(|name| Some((from.entry(name)?, to.entry(name)?)));
+            // What no rule can name is not moved.
+            let Some((from, to)) = ways else { return Err(ErrorCode::NotPermitted.into()) };
+            if looked_at > MOST_MOVED || depth == MOST_DEPTH || seen.lent.forbids_move(&from, &to) {
                 return Err(ErrorCode::NotPermitted.into());
             }
             if entry.file_type()?.is_dir() {
-                open.push((entry.open_dir()?, way, depth + 1));
+                open.push((entry.open_dir()?, from, to, depth + 1));
             }
         }
     }

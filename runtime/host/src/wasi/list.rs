@@ -46,8 +46,8 @@ fn entries(seen: &Seen) -> FsResult<Vec<DirectoryEntry>> {
         // What has vanished meanwhile is not listed.
         let Ok(kind) = entry.file_type() else { continue };
         let name = entry.file_name();
-        let way = name.to_str().and_then(|name| seen.way.entry(name));
-        // What the guest cannot name it cannot open either.
+        // A name that no path can have is judged as it is shown. It cannot be opened.
+        let way = seen.way.entry(&name.to_string_lossy().replace('\\', "\u{fffd}"));
         if way.is_none_or(|way| seen.lent.shows(&way) || (!kind.is_file() && seen.lent.enters(&way))) {
             entries.push(DirectoryEntry { type_: described(kind), name: name.to_string_lossy().into_owned() });
         }
