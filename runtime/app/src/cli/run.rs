@@ -90,9 +90,12 @@ async fn latest_of(runtime: &Runtime, cwd: &str) -> Result<SessionRecord, Failur
 fn ended(stop: StopReason) -> Result<ExitCode, Failure> {
     match stop {
         StopReason::EndTurn => Ok(ExitCode::from(exit::DONE)),
-        StopReason::MaxTokens => Err(stopped("the answer reached the model's limit of tokens")),
+        StopReason::MaxTokens => {
+            Err(stopped("it reached a limit of tokens or of cost: the model's, or one of `[limits]`"))
+        }
         StopReason::MaxTurnRequests => {
-            Err(stopped("it reached `limits.model_requests`").hint("raise it in the configuration, or split the task"))
+            let hint = "raise the limit that is named above in the configuration, or split the task";
+            Err(stopped("it reached a limit of requests or of time").hint(hint))
         }
         StopReason::Refusal => Err(stopped("the model refuses to go on")),
         StopReason::Cancelled => Err(stopped("it was cancelled")),
