@@ -128,7 +128,8 @@ async fn programs_that_are_no_servers() {
         ("ancient", double("ancient")),
         ("babbles", double("babbles") + "\nstart_timeout = 1"),
         ("dies", double("dies")),
-        ("echo", "command = 'echo'\nargs = ['hello', 'there']".to_owned()),
+        // It hears us out: one that is gone before that may be gone before anything of it is read.
+        ("greets", "command = 'sh'\nargs = ['-c', 'read line; echo hello there']".to_owned()),
         ("odd", double("odd-answer")),
         ("picky", double("picky")),
     ])
@@ -138,7 +139,7 @@ async fn programs_that_are_no_servers() {
         - `ancient` (the program `DOUBLE`) – failed: it speaks version `1999-12-31` of the protocol, which is not known here; it is not tried again by itself
         - `babbles` (the program `DOUBLE`) – failed: it did not answer within 1 s; what it writes to its standard output is no message of the protocol: `Usage: server --port PORT`
         - `dies` (the program `DOUBLE`) – failed: it ended with exit code 7; it said: no licence found / that is all
-        - `echo` (the program `echo`) – failed: it ended with exit code 0; what it writes to its standard output is no message of the protocol: `hello there`
+        - `greets` (the program `sh`) – failed: it ended with exit code 0; what it writes to its standard output is no message of the protocol: `hello there`
         - `odd` (the program `DOUBLE`) – failed: it refuses the handshake: error -32603: out of order
         - `picky` (the program `DOUBLE`) – failed: it does not speak our version of the protocol: Unsupported protocol version; it is not tried again by itself
     "#]].assert_eq(&told);
