@@ -259,7 +259,7 @@ fn a_models_name_leads_to_its_vendor() {
     ];
     let bare = table(&Runtime::new().env("OPENAI_API_KEY", "sk-secret-1"), &ids);
     let configured = Runtime::new().config(
-        "[providers.work]\nwire = \"openai-chat\"\nbase_url = \"http://work/v1\"\nmodel = \"gpt-5.2\"\n\
+        "[providers.work]\nwire = \"openai-chat\"\nbase_url = \"http://gateway/v1\"\nmodel = \"gpt-5.2\"\n\
          context_window = 8000\nprices.\"gpt-5.2\" = { input = 1, output = 2, currency = \"EUR\" }\n\
          [providers.anthropic]\nwire = \"anthropic\"\nbase_url = \"http://gateway/\"\nmodel = \"claude-opus-4-8\"\n",
     );
