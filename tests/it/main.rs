@@ -37,6 +37,7 @@ mod log;
 mod many_sessions;
 mod mcp;
 mod models;
+mod nested_roots;
 mod odd_files;
 mod options;
 mod panels;

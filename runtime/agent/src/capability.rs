@@ -9,10 +9,12 @@ mod grant;
 mod names;
 mod path;
 mod pattern;
+mod roots;
 mod shell;
 
-pub use effect::{CommandLine, Effect, KvScope, NetRequest};
+pub use effect::{CommandLine, Effect, KvScope, NetRequest, Touched};
 pub use grant::{Grant, GrantClass, GrantSet, HostPattern, RunPattern, Tier};
 pub use names::{CommandName, NameError, PanelName, PluginId, SecretName, ServerName, ToolName};
-pub use path::{PathError, PathGlob, PathScope, Root, RootId, Roots, WorkspacePath};
+pub use path::{PathError, PathGlob, PathScope, RootId, WorkspacePath};
 pub use pattern::{EffectPattern, EffectPatternError};
+pub use roots::{Root, Roots};

@@ -459,6 +459,7 @@ impl Gate {
             Rule::Undeclared => "undeclared",
             Rule::NotGranted => "not-granted",
             Rule::NotForThisCode => "not-for-this-code",
+            Rule::SessionFolder => "session-folder",
         };
         self.refuse(origin, wish, by, Why::Rule(rule))
     }
@@ -522,6 +523,7 @@ impl Why<'_> {
             Self::Rule(Rule::Undeclared) => "the plugin's author must add it to the capabilities in plugin.toml",
             Self::Rule(Rule::NotGranted) => "the user can install the plugin anew and grant it",
             Self::Rule(Rule::NotForThisCode) => "use another way",
+            Self::Rule(Rule::SessionFolder) => "the user can move it after the session",
             Self::Remembered | Self::Person => "ask the user what to do instead",
             Self::Changed => "look at it again",
             Self::Cancelled => "try again in a later turn",
@@ -540,6 +542,7 @@ impl Why<'_> {
             Self::Rule(Rule::Undeclared) | Self::NotLent => Some(self.hint()),
             Self::Rule(Rule::NotGranted) => Some("install the plugin anew and grant it"),
             Self::Rule(Rule::NotForThisCode) | Self::Person | Self::Cancelled => None,
+            Self::Rule(Rule::SessionFolder) => Some("move it after the session, or open one without that folder"),
             Self::Remembered => Some("take the answer back with `/permissions`"),
             Self::Changed => Some("look at it again"),
             Self::Late(_) => Some("set `permission.timeout` higher in the configuration, or to 0"),

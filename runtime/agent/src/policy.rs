@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::capability::{Effect, EffectPattern, GrantSet, PathGlob, Tier};
+use crate::capability::{Effect, EffectPattern, GrantSet, PathGlob, Roots, Tier, Touched};
 pub use leeway::Leeway;
 
 /// How much a session may do without asking.
@@ -96,6 +96,8 @@ pub enum Rule {
     NotGranted,
     /// There is no such effect for this kind of code.
     NotForThisCode,
+    /// One of the session's folders would be moved or removed.
+    SessionFolder,
 }
 
 impl fmt::Display for Rule {
@@ -106,6 +108,7 @@ impl fmt::Display for Rule {
             Self::Undeclared => f.write_str("the plugin's manifest does not ask for it"),
             Self::NotGranted => f.write_str("the plugin was not granted it"),
             Self::NotForThisCode => f.write_str("it is not available to this kind of code"),
+            Self::SessionFolder => f.write_str("it is one of the session's folders, or holds one"),
         }
     }
 }
@@ -115,18 +118,26 @@ impl fmt::Display for Rule {
 pub struct Policy {
     denied: Vec<PathGlob>,
     forbidden: Vec<EffectPattern>,
+    roots: Roots,
 }
 
 impl Policy {
     /// `denied`: paths of any root that nobody may read or write, whatever else is said.
     pub fn new(denied: Vec<PathGlob>) -> Self {
-        Self { denied, forbidden: Vec::new() }
+        Self { denied, ..Self::default() }
     }
 
     /// Further forbids what `patterns` name, to everyone and in every mode.
     #[must_use]
     pub fn forbid(mut self, patterns: impl IntoIterator<Item = EffectPattern>) -> Self {
         self.forbidden.extend(patterns);
+        self
+    }
+
+    /// Among these folders, of which some may lie in others: what is denied under one name of a file is denied under all.
+    #[must_use]
+    pub fn among(mut self, roots: Roots) -> Self {
+        self.roots = roots;
         self
     }
 
@@ -150,11 +161,26 @@ impl Policy {
         }
     }
 
-    /// The rule that denies `effect` to everyone and in every mode; none where there is none. A move must break no rule
-    /// about what it is besides, at either of its places.
+    /// The rule that denies `effect` to everyone and in every mode, under this or another name of its files; none where
+    /// there is none. A move must break no rule about what it is besides, at either of its places. The folders of the
+    /// session stay where they are: with them, rules about what lies in them would go elsewhere.
     pub fn forbids(&self, effect: &Effect) -> Option<Rule> {
+        let other_names = || self.roots.aliases(effect).iter().find_map(|other| self.forbids_as_named(other));
+        self.forbids_as_named(effect).or_else(other_names).or_else(|| self.keeps_folders(effect))
+    }
+
+    fn forbids_as_named(&self, effect: &Effect) -> Option<Rule> {
         let besides = || effect.besides().iter().find_map(|other| self.forbids_itself(other));
         self.forbids_itself(effect).or_else(besides)
+    }
+
+    fn keeps_folders(&self, effect: &Effect) -> Option<Rule> {
+        let gone = match effect.touched() {
+            Touched::Places { from, .. } => Some(from.clone()),
+            Touched::Scope(scope) if matches!(effect, Effect::Delete(_)) => Some(scope.base()),
+            Touched::Scope(_) | Touched::Nothing => None,
+        };
+        gone.filter(|path| self.roots.stand_on(path)).map(|_| Rule::SessionFolder)
     }
 
     fn forbids_itself(&self, effect: &Effect) -> Option<Rule> {
@@ -165,20 +191,11 @@ impl Policy {
 
     fn denied_by(&self, effect: &Effect) -> Option<&PathGlob> {
         let touched = |path: &str| self.denied.iter().find(|glob| glob.matches(path));
-        match effect {
-            Effect::Read(scope) | Effect::Write(scope) | Effect::Delete(scope) => {
-                // A subtree that holds denied paths is not refused as a whole: its entries are judged one by one.
-                self.denied.iter().find(|glob| glob.covers(&scope.glob))
-            }
-            Effect::Move { from, to } => touched(from.as_str()).or_else(|| touched(to.as_str())),
-            Effect::Run(_)
-            | Effect::Fetch(_)
-            | Effect::UseSecret(_)
-            | Effect::CallPlugin(..)
-            | Effect::CallServer { .. }
-            | Effect::ReadSession
-            | Effect::Kv(_)
-            | Effect::Prompt => None,
+        match effect.touched() {
+            // A subtree that holds denied paths is not refused as a whole: its entries are judged one by one.
+            Touched::Scope(scope) => self.denied.iter().find(|glob| glob.covers(&scope.glob)),
+            Touched::Places { from, to } => touched(from.as_str()).or_else(|| touched(to.as_str())),
+            Touched::Nothing => None,
         }
     }
 

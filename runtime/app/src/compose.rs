@@ -242,8 +242,7 @@ impl Runtime {
         let SessionRequest { setup, servers, face } = request;
         let folders = self.open_folders(&setup)?;
         let settings = self.settings_in(&folders)?;
-        let policy = Arc::new(settings.policy());
-        let disk = Arc::new(DiskWorkspace::new(folders, policy.clone()));
+        let disk = Arc::new(DiskWorkspace::new(folders, settings.policy()));
         let roots = disk.roots().clone();
         let held = roots
             .iter()
@@ -259,7 +258,7 @@ impl Runtime {
         let approver = Arc::new(OrderedApprover::new(outbox.clone(), face.approver(&id)));
         let book = Arc::new(Book::new(&plugins, Answers::new(self.store.clone(), roots.clone())));
         let (leeway, audit) = (options.leeway().clone(), self.audit.sink(id.clone()));
-        let gate = Arc::new(Gate::new(policy, leeway, approver, book.clone(), audit, disk.clone()));
+        let gate = Arc::new(Gate::new(disk.policy().clone(), leeway, approver, book.clone(), audit, disk.clone()));
         let workspace = face.overlay(&id, &roots, disk.clone());
         let elicitor = Arc::new(OrderedElicitor::new(outbox.clone(), face.elicitor(&id)));
 

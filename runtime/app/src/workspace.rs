@@ -38,10 +38,17 @@ pub struct DiskWorkspace {
 }
 
 impl DiskWorkspace {
-    /// Over the folders `open`, the session's `cwd` first. What `policy` denies to everyone stays closed.
-    pub fn new(open: Vec<OpenRoot>, policy: Arc<Policy>) -> Self {
+    /// Over the folders `open`, the session's `cwd` first. What `policy` denies to everyone stays closed, under every
+    /// name that it has where some of the folders lie in others.
+    pub fn new(open: Vec<OpenRoot>, policy: Policy) -> Self {
         let roots = Roots::new(open.iter().map(|root| (root.path.clone(), root.canonical.clone())));
+        let policy = Arc::new(policy.among(roots.clone()));
         Self { roots, handles: open.into_iter().map(|root| root.handle).collect(), policy }
+    }
+
+    /// The policy among these folders: the one to judge by whatever is done in them.
+    pub fn policy(&self) -> &Arc<Policy> {
+        &self.policy
     }
 
     /// The roots, in the client's spelling.

@@ -48,6 +48,22 @@ pub enum Effect {
     Prompt,
 }
 
+/// The paths that an effect is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Touched<'a> {
+    /// One path, or many: of a read, a write or a removal.
+    Scope(&'a PathScope),
+    /// Both places of a move.
+    Places {
+        /// Where it is.
+        from: &'a WorkspacePath,
+        /// Where it goes.
+        to: &'a WorkspacePath,
+    },
+    /// No file of the session.
+    Nothing,
+}
+
 /// A program and its arguments, without a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
@@ -126,6 +142,49 @@ impl Effect {
             | (Self::Write(outer), Self::Write(inner))
             | (Self::Delete(outer), Self::Delete(inner)) => outer.covers(inner),
             (outer, inner) => outer == inner,
+        }
+    }
+
+    /// Which paths it is about.
+    pub fn touched(&self) -> Touched<'_> {
+        match self {
+            Self::Read(scope) | Self::Write(scope) | Self::Delete(scope) => Touched::Scope(scope),
+            Self::Move { from, to } => Touched::Places { from, to },
+            Self::Run(_)
+            | Self::Fetch(_)
+            | Self::UseSecret(_)
+            | Self::CallPlugin(..)
+            | Self::CallServer { .. }
+            | Self::ReadSession
+            | Self::Kv(_)
+            | Self::Prompt => Touched::Nothing,
+        }
+    }
+
+    /// What it reads, writes or removes; none for other effects.
+    pub fn scope(&self) -> Option<&PathScope> {
+        match self.touched() {
+            Touched::Scope(scope) => Some(scope),
+            Touched::Places { .. } | Touched::Nothing => None,
+        }
+    }
+
+    /// The same done to `scope`; an effect that has no scope stays as it is.
+    #[must_use]
+    pub fn done_to(&self, scope: PathScope) -> Self {
+        match self {
+            Self::Read(_) => Self::Read(scope),
+            Self::Write(_) => Self::Write(scope),
+            Self::Delete(_) => Self::Delete(scope),
+            Self::Move { .. }
+            | Self::Run(_)
+            | Self::Fetch(_)
+            | Self::UseSecret(_)
+            | Self::CallPlugin(..)
+            | Self::CallServer { .. }
+            | Self::ReadSession
+            | Self::Kv(_)
+            | Self::Prompt => self.clone(),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Paths that cannot leave a root, and patterns over them.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -97,6 +96,16 @@ impl WorkspacePath {
             return Err(PathError::OutsideRoots(shown(relative)));
         }
         Self::new(self.root, format!("{}/{relative}", self.path).trim_start_matches('/'))
+    }
+
+    /// The same place in a root that has this path's root at `at`.
+    pub(super) fn seen_from(&self, outer: RootId, at: &str) -> Self {
+        Self { root: outer, path: joined(at, &self.path) }
+    }
+
+    /// The same place in the root `inner`, which stands at `at` of this path's root; none where it does not lie there.
+    pub(super) fn seen_in(&self, inner: RootId, at: &str) -> Option<Self> {
+        rest_below(at, &self.path).map(|rest| Self { root: inner, path: rest.into() })
     }
 
     /// Exactly this path, as a scope.
@@ -277,8 +286,27 @@ fn displayed(path: &str) -> String {
     if path.is_empty() { ".".to_owned() } else { plain::name(path) }
 }
 
-fn below(folder: &str, path: &str) -> bool {
-    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// Whether `path` is `folder` itself, or lies in it or below.
+pub(super) fn below(folder: &str, path: &str) -> bool {
+    rest_below(folder, path).is_some()
+}
+
+/// The path from `folder` on; none where it does not lie there.
+fn rest_below<'a>(folder: &str, path: &'a str) -> Option<&'a str> {
+    if folder.is_empty() {
+        return Some(path);
+    }
+    let rest = path.strip_prefix(folder)?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
+}
+
+/// `path` below `folder`.
+fn joined(folder: &str, path: &str) -> Arc<str> {
+    match (folder, path) {
+        ("", path) => path.into(),
+        (folder, "") => folder.into(),
+        (folder, path) => format!("{folder}/{path}").into(),
+    }
 }
 
 /// Paths of one root: one path, or many by a pattern.
@@ -307,6 +335,25 @@ impl PathScope {
         if *base == self.base() {
             return self.clone();
         }
+        self.of_base(base)
+    }
+
+    /// The same places in a root that has this scope's root at `at`. A pattern becomes all that lies in its folder.
+    pub(super) fn seen_from(&self, outer: RootId, at: &str) -> Self {
+        self.of_base(&self.base().seen_from(outer, at))
+    }
+
+    /// What of it lies in the root `inner`, which stands at `at` of this scope's root: nothing, or a part, or all. A
+    /// pattern becomes all that lies in its folder.
+    pub(super) fn seen_in(&self, inner: RootId, at: &str) -> Option<Self> {
+        if let Some(base) = self.base().seen_in(inner, at) {
+            return Some(self.of_base(&base));
+        }
+        self.glob.leads_through(at).then(|| WorkspacePath::root_of(inner).subtree())
+    }
+
+    /// A scope of the same kind at that base.
+    fn of_base(&self, base: &WorkspacePath) -> Self {
         match self.glob.form {
             Form::Exact => base.scope(),
             Form::Subtree(_) | Form::Pattern(_) => base.subtree(),
@@ -324,76 +371,7 @@ impl PathScope {
     }
 }
 
-/// One of a session's folders.
-#[derive(Debug, Clone)]
-pub struct Root {
-    /// Its place in the session.
-    pub id: RootId,
-    /// Absolute, in the client's spelling: this one is reported back.
-    pub path: PathBuf,
-    /// Absolute, without links: recognised on input as well.
-    pub canonical: PathBuf,
-}
-
-/// The session's folders, and the translation between their paths and the workspace's.
-#[derive(Debug, Clone)]
-pub struct Roots(Arc<[Root]>);
-
-impl Roots {
-    /// `roots[0]` is the session's `cwd`; ids are given by place.
-    pub fn new(folders: impl IntoIterator<Item = (PathBuf, PathBuf)>) -> Self {
-        let numbered = (0u16..).zip(folders);
-        Self(numbered.map(|(id, (path, canonical))| Root { id: RootId(id), path, canonical }).collect())
-    }
-
-    /// All of them, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &Root> {
-        self.0.iter()
-    }
-
-    /// The root with that id.
-    pub fn get(&self, id: RootId) -> Option<&Root> {
-        self.0.get(usize::from(id.0))
-    }
-
-    /// Reads a path as a person or a model writes it: absolute under one of the roots, or relative to the first.
-    pub fn resolve(&self, text: &str) -> Result<WorkspacePath, PathError> {
-        if text.contains('\0') {
-            return Err(PathError::Malformed(shown(text)));
-        }
-        let path = Path::new(text);
-        if !path.is_absolute() {
-            return WorkspacePath::new(RootId(0), text);
-        }
-        let longest = self
-            .iter()
-            .flat_map(|root| [(root.id, &root.path), (root.id, &root.canonical)])
-            .filter_map(|(id, folder)| Some((id, folder.as_os_str().len(), path.strip_prefix(folder).ok()?)))
-            .max_by_key(|(_, length, _)| *length);
-        let Some((id, _, relative)) = longest else {
-            return Err(PathError::OutsideRoots(shown(text)));
-        };
-        let relative = relative.to_str().ok_or_else(|| PathError::Malformed(shown(text)))?;
-        WorkspacePath::new(id, relative)
-    }
-
-    /// The path as people and models read it, on one line ([`plain::name`]), and as [`Roots::resolve`] reads it where it
-    /// is made of plain characters: relative in the first root, else absolute in the client's spelling.
-    pub fn spell(&self, path: &WorkspacePath) -> String {
-        if path.root() == RootId(0) { path.to_string() } else { plain::name(&self.display(path)) }
-    }
-
-    /// The absolute path in the client's spelling, for locations and diffs.
-    pub fn display(&self, path: &WorkspacePath) -> String {
-        let Some(root) = self.get(path.root()) else { return path.to_string() };
-        if path.as_str().is_empty() {
-            return root.path.display().to_string();
-        }
-        root.path.join(path.as_str()).display().to_string()
-    }
-}
-
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     text.chars().take(200).flat_map(char::escape_debug).collect()
 }
 
@@ -499,35 +477,6 @@ mod tests {
         let path = WorkspacePath::new(RootId(1), "a\nb/\u{202e}c").unwrap();
         assert_eq!(path.to_string(), "a\\nb/\\u{202e}c");
         assert_eq!(path.subtree().glob.to_string(), "a\\nb/\\u{202e}c/**");
-        let roots = Roots::new(["/p", "/q"].map(|root| (PathBuf::from(root), PathBuf::from(root))));
-        assert_eq!(roots.spell(&path), "/q/a\\nb/\\u{202e}c");
-        assert_eq!(roots.display(&path), "/q/a\nb/\u{202e}c", "as the system knows it");
-    }
-
-    #[test]
-    fn roots_read_absolute_paths_in_both_spellings() {
-        let roots = Roots::new([
-            (PathBuf::from("/link/proj"), PathBuf::from("/real/proj")),
-            (PathBuf::from("/link/proj/sub"), PathBuf::from("/real/proj/sub")),
-        ]);
-        for (text, root, relative) in [
-            ("src/a.rs", 0, "src/a.rs"),
-            ("/link/proj/src/a.rs", 0, "src/a.rs"),
-            ("/real/proj/src/a.rs", 0, "src/a.rs"),
-            ("/real/proj/sub/a.rs", 1, "a.rs"),
-            ("/link/proj", 0, ""),
-        ] {
-            let path = roots.resolve(text).unwrap();
-            assert_eq!((path.root().0, path.as_str()), (root, relative), "{text}");
-        }
-        for bad in ["/etc/passwd", "/link/project/x", "/link/proj/../other/x", "../x", "/link/proj/../../etc"] {
-            assert!(roots.resolve(bad).is_err(), "{bad}");
-        }
-        let shown = roots.display(&roots.resolve("/real/proj/src/a.rs").unwrap());
-        assert_eq!(shown, "/link/proj/src/a.rs");
-        for text in [".", "src/a.rs", "/link/proj/sub/a.rs", "/link/proj/sub"] {
-            assert_eq!(roots.spell(&roots.resolve(text).unwrap()), text);
-        }
     }
 
     proptest! {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use globset::{Glob, GlobMatcher};
 
-use super::{Effect, HostPattern, PathError, PathGlob, PathScope, RunPattern};
+use super::{Effect, HostPattern, PathError, PathGlob, PathScope, RunPattern, Touched};
 
 /// Effects of one class, or of all. Written `class` or `class:pattern`; what a pattern is depends on the class:
 ///
@@ -106,19 +106,7 @@ impl EffectPattern {
             Form::Whole | Form::Host(_) | Form::Program(_) | Form::Name(_) => false,
         };
         let of_class = self.class.is_none_or(|class| class == effect.class());
-        let folder = match effect {
-            Effect::Read(scope) | Effect::Write(scope) | Effect::Delete(scope) => of_class && inside(scope),
-            Effect::Move { .. }
-            | Effect::Run(_)
-            | Effect::Fetch(_)
-            | Effect::UseSecret(_)
-            | Effect::CallPlugin(..)
-            | Effect::CallServer { .. }
-            | Effect::ReadSession
-            | Effect::Kv(_)
-            | Effect::Prompt => false,
-        };
-        folder || self.touches(effect)
+        (of_class && effect.scope().is_some_and(inside)) || self.touches(effect)
     }
 
     /// The class of the effects; none for all of them.
@@ -132,16 +120,17 @@ impl EffectPattern {
         }
         match (&self.form, effect) {
             (Form::Whole, _) => true,
-            (Form::Paths(glob), Effect::Read(scope) | Effect::Write(scope) | Effect::Delete(scope)) => {
-                glob.covers(&scope.glob)
-            }
-            (Form::Paths(glob), Effect::Move { from, to }) => moved(glob, from.as_str(), to.as_str()),
+            (Form::Paths(glob), effect) => match effect.touched() {
+                Touched::Scope(scope) => glob.covers(&scope.glob),
+                Touched::Places { from, to } => moved(glob, from.as_str(), to.as_str()),
+                Touched::Nothing => false,
+            },
             (Form::Host(host), Effect::Fetch(request)) => host.matches(request),
             (Form::Program(pattern), Effect::Run(line)) => pattern.matches(line),
             (Form::Name(glob), Effect::CallPlugin(plugin, _)) if glob.is_match(plugin.to_string()) => true,
             (Form::Name(glob), Effect::CallServer { server, .. }) if glob.is_match(server.to_string()) => true,
             (Form::Name(glob), effect) => glob.is_match(effect.key()),
-            (Form::Paths(_) | Form::Host(_) | Form::Program(_), _) => false,
+            (Form::Host(_) | Form::Program(_), _) => false,
         }
     }
 }

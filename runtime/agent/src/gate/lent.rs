@@ -63,8 +63,9 @@ impl Lent {
 
     /// Whether that folder may be looked into: something in it, or below, may be read. Nothing is audited.
     pub fn enters(&self, way: &Way) -> bool {
+        let leads = |lent: &Effect, folder| lent.scope().is_some_and(|scope| scope.leads_through(folder));
         let leads = |permit: &Permit| {
-            permit.wishes.iter().any(|wish| leads_to(&wish.named, &way.named) && leads_to(&wish.real, &way.real))
+            permit.wishes.iter().any(|wish| leads(&wish.named, &way.named) && leads(&wish.real, &way.real))
         };
         self.permits.iter().any(leads) && self.is_open(&wish(way, Effect::Read))
     }
@@ -164,21 +165,4 @@ impl Drop for Lent {
 
 fn wish(way: &Way, effect: fn(crate::capability::PathScope) -> Effect) -> Wish {
     Wish { named: effect(way.named.scope()), real: effect(way.real.scope()) }
-}
-
-/// Whether some of what was lent is that folder, or lies in it or below.
-fn leads_to(lent: &Effect, folder: &WorkspacePath) -> bool {
-    match lent {
-        Effect::Read(scope) | Effect::Write(scope) => scope.leads_through(folder),
-        Effect::Delete(_)
-        | Effect::Move { .. }
-        | Effect::Run(_)
-        | Effect::Fetch(_)
-        | Effect::UseSecret(_)
-        | Effect::CallPlugin(..)
-        | Effect::CallServer { .. }
-        | Effect::ReadSession
-        | Effect::Kv(_)
-        | Effect::Prompt => false,
-    }
 }

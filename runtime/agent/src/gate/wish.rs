@@ -7,7 +7,7 @@ use std::fmt;
 
 use futures::future::BoxFuture;
 
-use crate::capability::{Effect, PathScope, WorkspacePath};
+use crate::capability::{Effect, PathScope, Touched, WorkspacePath};
 use crate::plain;
 
 /// What the gate has to know of the session's files. By default there are no links, and nothing changes.
@@ -38,19 +38,16 @@ impl Wish {
     /// Follows the links of `named`. Where that cannot be done it is judged as it was named: whoever does it looks where
     /// it leads once more.
     pub(super) async fn of(named: Effect, ground: &dyn Ground) -> Self {
-        let real = match &named {
-            Effect::Read(scope) => Effect::Read(followed(scope, ground).await),
-            Effect::Write(scope) => Effect::Write(followed(scope, ground).await),
-            Effect::Delete(scope) => Effect::Delete(scope.rebased(&entry(&scope.base(), ground).await)),
-            Effect::Move { from, to } => Effect::Move { from: entry(from, ground).await, to: entry(to, ground).await },
-            Effect::Run(_)
-            | Effect::Fetch(_)
-            | Effect::UseSecret(_)
-            | Effect::CallPlugin(..)
-            | Effect::CallServer { .. }
-            | Effect::ReadSession
-            | Effect::Kv(_)
-            | Effect::Prompt => named.clone(),
+        let real = match named.touched() {
+            // What is removed may be a link itself.
+            Touched::Scope(scope) if matches!(named, Effect::Delete(_)) => {
+                named.done_to(scope.rebased(&entry(&scope.base(), ground).await))
+            }
+            Touched::Scope(scope) => named.done_to(followed(scope, ground).await),
+            Touched::Places { from, to } => {
+                Effect::Move { from: entry(from, ground).await, to: entry(to, ground).await }
+            }
+            Touched::Nothing => named.clone(),
         };
         Self { named, real }
     }
@@ -62,22 +59,9 @@ impl Wish {
 
     /// A number for what it would change; another one once that has changed.
     pub(super) async fn stamp(&self, ground: &dyn Ground) -> u64 {
-        match &self.real {
-            Effect::Write(scope) | Effect::Delete(scope) if !scope.glob.is_subtree() => {
-                ground.stamp(&scope.base()).await
-            }
-            Effect::Read(_)
-            | Effect::Write(_)
-            | Effect::Delete(_)
-            | Effect::Move { .. }
-            | Effect::Run(_)
-            | Effect::Fetch(_)
-            | Effect::UseSecret(_)
-            | Effect::CallPlugin(..)
-            | Effect::CallServer { .. }
-            | Effect::ReadSession
-            | Effect::Kv(_)
-            | Effect::Prompt => 0,
+        match self.real.scope() {
+            Some(scope) if !self.real.is_read() && !scope.glob.is_subtree() => ground.stamp(&scope.base()).await,
+            Some(_) | None => 0,
         }
     }
 }

@@ -55,7 +55,8 @@ fn set(tier: Tier, ceiling: Vec<Grant>, granted: Vec<Grant>) -> GrantSet {
     GrantSet { tier, ceiling, granted }
 }
 
-/// `review auto-edit auto read-only plan`, one letter each: allow, ask (`?`), mode, undeclared, not granted, not here.
+/// `review auto-edit auto read-only plan`, one letter each: allow, ask (`?`), mode, undeclared, not granted, not here, a folder of
+/// the session.
 fn row(effect: &Effect, grants: &GrantSet) -> String {
     let policy = Policy::new(vec![PathGlob::parse("**/.env").unwrap()]);
     Mode::ALL
@@ -69,6 +70,7 @@ fn row(effect: &Effect, grants: &GrantSet) -> String {
             Decision::Deny(Rule::Undeclared) => 'u',
             Decision::Deny(Rule::NotGranted) => 'g',
             Decision::Deny(Rule::NotForThisCode) => 'n',
+            Decision::Deny(Rule::SessionFolder) => 's',
         })
         .collect()
 }

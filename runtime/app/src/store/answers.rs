@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use acp_runtime_agent::capability::{Effect, EffectPattern, PluginId, RootId, Roots, WorkspacePath};
+use acp_runtime_agent::capability::{Effect, EffectPattern, PluginId, RootId, Roots, Touched, WorkspacePath};
 use acp_runtime_agent::gate::Refused;
 use acp_runtime_agent::store::StoreError;
 use rusqlite::{Connection, Row, params};
@@ -195,11 +195,15 @@ struct Kept {
 impl Kept {
     /// Whether it answers for that effect of that subject.
     fn applies(&self, effect: &Effect, roots: &Roots, subject: &Subject) -> bool {
-        if self.class == PATTERN {
-            return in_first_root(effect) && pattern_holds(&self.key, effect, self.allowed, subject);
-        }
-        let (class, key) = exactly(effect, roots);
-        self.class == class && self.key == key
+        let says = |effect: &Effect| {
+            if self.class == PATTERN {
+                return in_first_root(effect) && pattern_holds(&self.key, effect, self.allowed, subject);
+            }
+            let (class, key) = exactly(effect, roots);
+            self.class == class && self.key == key
+        };
+        // A yes is about the name that it was given for, a no about the file.
+        says(effect) || (!self.allowed && roots.aliases(effect).iter().any(says))
     }
 }
 
@@ -211,20 +215,11 @@ fn exactly(effect: &Effect, roots: &Roots) -> (&'static str, String) {
         _ => String::new(),
     };
     let path = |path: &WorkspacePath| format!("{}{path}", in_root(path.root()));
-    let key = match effect {
-        Effect::Read(scope) | Effect::Write(scope) | Effect::Delete(scope) => {
-            format!("{}{}", in_root(scope.root), scope.glob)
-        }
-        Effect::Move { from, to } => format!("{} -> {}", path(from), path(to)),
-        Effect::CallServer { read_only: true, .. } => format!("{} read-only", effect.key()),
-        Effect::CallServer { read_only: false, .. }
-        | Effect::Run(_)
-        | Effect::Fetch(_)
-        | Effect::UseSecret(_)
-        | Effect::CallPlugin(..)
-        | Effect::ReadSession
-        | Effect::Kv(_)
-        | Effect::Prompt => effect.key(),
+    let key = match (effect.touched(), effect) {
+        (Touched::Scope(scope), _) => format!("{}{}", in_root(scope.root), scope.glob),
+        (Touched::Places { from, to }, _) => format!("{} -> {}", path(from), path(to)),
+        (Touched::Nothing, Effect::CallServer { read_only: true, .. }) => format!("{} read-only", effect.key()),
+        (Touched::Nothing, _) => effect.key(),
     };
     (effect.class(), key)
 }
@@ -277,17 +272,10 @@ fn pattern_holds(pattern: &str, effect: &Effect, allowed: bool, subject: &Subjec
 /// A pattern says nothing of other folders: they may be others in the next session.
 fn in_first_root(effect: &Effect) -> bool {
     let first = |root: RootId| root == RootId(0);
-    match effect {
-        Effect::Read(scope) | Effect::Write(scope) | Effect::Delete(scope) => first(scope.root),
-        Effect::Move { from, to } => first(from.root()) && first(to.root()),
-        Effect::Run(_)
-        | Effect::Fetch(_)
-        | Effect::UseSecret(_)
-        | Effect::CallPlugin(..)
-        | Effect::CallServer { .. }
-        | Effect::ReadSession
-        | Effect::Kv(_)
-        | Effect::Prompt => true,
+    match effect.touched() {
+        Touched::Scope(scope) => first(scope.root),
+        Touched::Places { from, to } => first(from.root()) && first(to.root()),
+        Touched::Nothing => true,
     }
 }
 

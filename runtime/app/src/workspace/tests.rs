@@ -63,7 +63,7 @@ pub(crate) async fn permit_on(
 /// A workspace of these folders.
 pub(crate) fn opened(folders: &[PathBuf], policy: Policy) -> DiskWorkspace {
     let registry = RootRegistry::default();
-    DiskWorkspace::new(folders.iter().map(|folder| registry.open(folder).unwrap()).collect(), Arc::new(policy))
+    DiskWorkspace::new(folders.iter().map(|folder| registry.open(folder).unwrap()).collect(), policy)
 }
 
 /// A permit for all files of two roots.
