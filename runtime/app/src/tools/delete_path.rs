@@ -87,10 +87,7 @@ impl Tool for DeletePath {
                 }
             };
             unless_cancelled::<_, ToolError>(&cancel, delete).await?;
-            Ok(ToolOutcome {
-                locations: vec![self.0.location(&path, None)],
-                ..ToolOutcome::text(format!("Deleted `{spelled}`"))
-            })
+            Ok(self.0.told(&path, format!("Deleted `{spelled}`")))
         }
         .boxed()
     }

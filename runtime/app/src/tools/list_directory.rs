@@ -60,7 +60,7 @@ impl FileTool for ListDirectory {
 
     async fn run(call: &FileCall<'_, Arguments>) -> Result<ToolOutcome, ToolError> {
         let entries = call.files.workspace.list(call.permit, &call.path).await?;
-        Ok(ToolOutcome { locations: vec![call.location(None)], ..ToolOutcome::text(listed(&entries)) })
+        Ok(call.files.told(&call.path, listed(&entries)))
     }
 }
 

@@ -77,7 +77,7 @@ impl Tool for MovePath {
             let (from, to) = self.paths(&arguments)?;
             unless_cancelled(&cancel, self.0.workspace.rename(permit, &from, &to)).await?;
             let said = format!("Moved `{}` to `{}`", self.0.roots.spell(&from), self.0.roots.spell(&to));
-            Ok(ToolOutcome { locations: vec![self.0.location(&to, None)], ..ToolOutcome::text(said) })
+            Ok(self.0.told(&to, said))
         }
         .boxed()
     }

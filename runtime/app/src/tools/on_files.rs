@@ -111,6 +111,11 @@ impl Files {
         Location { path: self.roots.display(path), line }
     }
 
+    /// What is told of a path, and where that is.
+    pub(super) fn told(&self, path: &WorkspacePath, said: String) -> ToolOutcome {
+        ToolOutcome { locations: vec![self.location(path, None)], ..ToolOutcome::text(said) }
+    }
+
     /// A title such as ``Read `src/main.rs` `` and where that is; a path that cannot be read is shown as it was written.
     pub(super) fn titled(&self, verb: &str, path: &str) -> Presentation {
         match self.roots.resolve(path) {
