@@ -13,6 +13,8 @@ use rustix::fs::{CWD, FileType, mknodat};
 use rustix::process::Signal;
 use serde_json::json;
 
+const LINK: &str = "it is a link, not a file";
+
 /// What stands in the place of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Odd {
@@ -42,6 +44,17 @@ impl Odd {
             Self::Folder => "it is a folder, not a file",
             Self::Device => "it is a device, not a file",
         }
+    }
+
+    /// In the place of a file that the program keeps for itself: there a link is refused, whatever it leads to.
+    fn name_in_own(self) -> &'static str {
+        if self == Self::Device { LINK } else { self.name() }
+    }
+
+    /// As what stands at `place` is called.
+    fn name_at(self, place: &str) -> &'static str {
+        let is_own = place.starts_with("home/") && !place.contains("sessions.db-") && place != "home/config.toml";
+        if is_own { self.name_in_own() } else { self.name() }
     }
 }
 
@@ -107,11 +120,61 @@ fn it_is_refused_by_what_reads_it() {
             let here = runtime.outside(place);
             odd.put(&here);
             let finished = runtime.run(arguments);
-            let told = told.replace("ODD", odd.name()).replace("HERE", &here.display().to_string());
+            let told = told.replace("ODD", odd.name_at(place)).replace("HERE", &here.display().to_string());
             assert!(
                 finished.code == Some(code) && finished.stderr.contains(&told),
                 "{place} {arguments:?} {odd:?}, expected {told}: {finished:?}"
             );
+        }
+    }
+}
+
+/// What is kept does not end up in somebody else's file, whether that is there and empty or not there yet.
+#[test]
+fn a_link_to_somebody_else_s_file_is_not_followed() {
+    let call = "/call read_file {\"path\": \"a.txt\"}";
+    for (place, arguments, code, told) in [
+        ("sessions.db", &["session", "list"][..], Some(1), "is damaged: it is a link, not a file; move the file away"),
+        ("sessions.db", &["run", call], Some(1), "is damaged: it is a link, not a file; move the file away"),
+        (
+            "sessions.db-wal",
+            &["run", call],
+            None,
+            "written: `sessions.db-wal` beside it: it is a link, not a file; remove",
+        ),
+        (
+            "sessions.db-shm",
+            &["run", call],
+            None,
+            "written: `sessions.db-shm` beside it: it is a link, not a file; remove",
+        ),
+        ("sessions.db-journal", &["run", call], None, "written: `sessions.db-journal` beside it: it is a link, not a"),
+        ("audit/decisions.jsonl", &["config", "check"], Some(1), "it is a link, not a file; decisions are not kept"),
+        (
+            "audit/decisions.jsonl",
+            &["--log-level", "warn", "run", call],
+            Some(0),
+            "decisions.jsonl`: it is a link, not a file",
+        ),
+        ("plugins/index.toml", &["plugin", "remove", "a:b"], Some(1), "`: it is a link, not a file\nhint: "),
+        ("plugins/lock", &["plugin", "remove", "a:b"], Some(1), "`: it is a link, not a file\nhint: "),
+        ("secrets.json", &["secret", "remove", "lab"], Some(1), "cannot be read: it is a link, not a file"),
+        ("secrets.lock", &["secret", "remove", "lab"], Some(1), "it is a link, not a file"),
+    ] {
+        for is_there in [true, false] {
+            let runtime = Runtime::new().file("a.txt", "a");
+            let (link, theirs) = (runtime.home().join(place), runtime.outside("theirs"));
+            fs::create_dir_all(link.parent().expect("it lies in a folder")).expect("a folder");
+            std::os::unix::fs::symlink(&theirs, &link).expect("a link");
+            if is_there {
+                fs::write(&theirs, "").expect("a file");
+            }
+            let finished = runtime.run(arguments);
+            // A call is made also where its session is not kept.
+            let as_expected = code.is_none_or(|code| finished.code == Some(code)) && finished.stderr.contains(told);
+            assert!(as_expected, "{place} {arguments:?} {is_there}: {finished:?}");
+            assert_eq!(fs::read_to_string(&theirs).ok(), is_there.then(String::new), "{place} {arguments:?}");
+            assert!(link.is_symlink(), "{place} {arguments:?}: it was replaced");
         }
     }
 }
@@ -153,7 +216,7 @@ async fn an_agent_is_not_held_up_by_it() {
             let session = editor.new_session().await;
             let refused = editor.turn(editor.begin_prompt(&session, "Hi")).await.unwrap_err();
             assert_eq!((refused.code, &refused.data["reason"]), (-32603, &json!("store")), "{refused:?}");
-            assert!(refused.message.contains(odd.name()), "{refused:?}");
+            assert!(refused.message.contains(odd.name_in_own()), "{refused:?}");
             let begin = Instant::now();
             match signal {
                 Some(signal) => editor.signal(signal),

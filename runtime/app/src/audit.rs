@@ -215,7 +215,7 @@ fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    regular_file::open_with(path, regular_file::private(OpenOptions::new().create(true).append(true)))
+    regular_file::open_own(path, regular_file::private(OpenOptions::new().create(true).append(true)))
 }
 
 fn put(batch: &mut Vec<u8>, line: &impl Serialize) {

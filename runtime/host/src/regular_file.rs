@@ -2,8 +2,8 @@
 //!
 //! At the path of a file there may stand a pipe, which would be waited for, a device, which has no end, or a folder. All
 //! of these are refused with a word on what they are, nothing is waited for, and no more is read than the caller says.
-//! Links are followed. Knows nothing about what is in the files. Tested here, and by what every room does that keeps
-//! files of its own.
+//! Links are followed to files that a person names, and refused in the place of those that this program keeps for itself.
+//! Knows nothing about what is in the files. Tested here, and by what every room does that keeps files of its own.
 #![expect(clippy::disallowed_methods, reason = "this room opens files for those that own them")]
 
 use std::fs::{File, FileType, Metadata, OpenOptions, TryLockError};
@@ -21,12 +21,18 @@ pub fn open(path: &Path) -> io::Result<File> {
 
 /// Opens a regular file with these options, or makes it where they say so.
 pub fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    open_that(path, options, is_file)
+    open_that(path, options, Links::Followed, is_file)
+}
+
+/// Opens a file that this program keeps for itself, or makes it where the options say so. A link in its place is refused,
+/// also one to nothing: what is written must not end up in a file of somebody else.
+pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    open_that(path, options, Links::Refused, is_file)
 }
 
 /// [`open_with`], where also a character device is right: a terminal, or one that forgets all that is written to it.
 pub fn open_or_device(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    let file = open_that(path, options, is_file_or_device)?;
+    let file = open_that(path, options, Links::Followed, is_file_or_device)?;
     if !file.metadata()?.is_file() {
         wait_again(&file)?;
     }
@@ -35,12 +41,17 @@ pub fn open_or_device(path: &Path, options: &mut OpenOptions) -> io::Result<File
 
 /// Fails where something stands at the path that is no regular file, with a word on what it is.
 pub fn require(path: &Path) -> io::Result<()> {
-    require_that(path, is_file)
+    require_that(path, Links::Followed, is_file)
+}
+
+/// [`require`] for a file that this program keeps for itself: a link is none.
+pub fn require_own(path: &Path) -> io::Result<()> {
+    require_that(path, Links::Refused, is_file)
 }
 
 /// [`require`], where also a character device is right.
 pub fn require_or_device(path: &Path) -> io::Result<()> {
-    require_that(path, is_file_or_device)
+    require_that(path, Links::Followed, is_file_or_device)
 }
 
 /// Fails where what is open is no regular file, with a word on what it is.
@@ -69,7 +80,7 @@ pub fn text(file: File, most: u64) -> io::Result<String> {
 /// Opens the lock file at `path`, makes it where there is none, and waits until no other process holds it, at most for so
 /// long. The lock ends with the file; another process that does not let go of it is an error of the kind `WouldBlock`.
 pub fn lock(path: &Path, patience: Duration) -> io::Result<File> {
-    let file = open_with(path, private(OpenOptions::new().write(true).create(true).truncate(false)))?;
+    let file = open_own(path, private(OpenOptions::new().write(true).create(true).truncate(false)))?;
     let began = Instant::now();
     loop {
         match file.try_lock() {
@@ -105,20 +116,31 @@ fn whole(file: File, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// What becomes of a link at the end of a path.
+#[derive(Clone, Copy)]
+enum Links {
+    Followed,
+    Refused,
+}
+
 /// Asked before it is opened, since to open a device is to use it; and once more afterwards, since something else may
 /// stand there by then.
-fn open_that(path: &Path, options: &mut OpenOptions, is_right: fn(FileType) -> bool) -> io::Result<File> {
-    require_that(path, is_right)?;
-    let file = never_wait(options).open(path)?;
+fn open_that(path: &Path, options: &mut OpenOptions, links: Links, is_right: fn(FileType) -> bool) -> io::Result<File> {
+    require_that(path, links, is_right)?;
+    let file = with_care(options, links).open(path)?;
     require_kind(&file.metadata()?, is_right)?;
     Ok(file)
 }
 
-fn require_that(path: &Path, is_right: fn(FileType) -> bool) -> io::Result<()> {
-    match std::fs::metadata(path) {
+fn require_that(path: &Path, links: Links, is_right: fn(FileType) -> bool) -> io::Result<()> {
+    let there = match links {
+        Links::Followed => std::fs::metadata(path),
+        Links::Refused => std::fs::symlink_metadata(path),
+    };
+    match there {
         Ok(there) => require_kind(&there, is_right),
         // To open it says so, or makes it.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
         Err(error) => Err(error),
     }
 }
@@ -131,7 +153,9 @@ fn require_kind(there: &Metadata, is_right: fn(FileType) -> bool) -> io::Result<
 #[cfg(unix)]
 fn name(kind: FileType) -> &'static str {
     use std::os::unix::fs::FileTypeExt as _;
-    if kind.is_dir() {
+    if kind.is_symlink() {
+        "a link"
+    } else if kind.is_dir() {
         "a folder"
     } else if kind.is_fifo() {
         "a named pipe"
@@ -144,7 +168,13 @@ fn name(kind: FileType) -> &'static str {
 
 #[cfg(not(unix))]
 fn name(kind: FileType) -> &'static str {
-    if kind.is_dir() { "a folder" } else { "a device" }
+    if kind.is_symlink() {
+        "a link"
+    } else if kind.is_dir() {
+        "a folder"
+    } else {
+        "a device"
+    }
 }
 
 fn is_file(kind: FileType) -> bool {
@@ -163,13 +193,17 @@ fn is_file_or_device(kind: FileType) -> bool {
 
 /// Opening a pipe would wait for its other end. On a regular file that changes nothing.
 #[cfg(unix)]
-fn never_wait(options: &mut OpenOptions) -> &mut OpenOptions {
+fn with_care(options: &mut OpenOptions, links: Links) -> &mut OpenOptions {
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    let flags = match links {
+        Links::Followed => flags,
+        Links::Refused => flags | rustix::fs::OFlags::NOFOLLOW,
+    };
     std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags.bits().cast_signed())
 }
 
 #[cfg(not(unix))]
-fn never_wait(options: &mut OpenOptions) -> &mut OpenOptions {
+fn with_care(options: &mut OpenOptions, _links: Links) -> &mut OpenOptions {
     options
 }
 
@@ -223,16 +257,43 @@ mod tests {
                 open_with(&path, OpenOptions::new().write(true)).map(drop),
                 read(&path, 10).map(drop),
                 read_text(&path, 10).map(drop),
-                lock(&path, Duration::ZERO).map(drop),
                 require(&path),
             ];
             for error in refused {
                 assert_eq!(error.unwrap_err().to_string(), kind, "{}", path.display());
             }
+            let own = if path.is_symlink() { "it is a link, not a file" } else { kind };
+            let refused = [
+                open_own(&path, OpenOptions::new().append(true).create(true)).map(drop),
+                lock(&path, Duration::ZERO).map(drop),
+                require_own(&path),
+            ];
+            for error in refused {
+                assert_eq!(error.unwrap_err().to_string(), own, "{}", path.display());
+            }
             let is_device = kind.contains("device");
             assert_eq!(open_or_device(&path, OpenOptions::new().read(true)).is_ok(), is_device, "{}", path.display());
             assert_eq!(require_or_device(&path).is_ok(), is_device, "{}", path.display());
         }
+    }
+
+    #[test]
+    fn a_link_is_no_file_of_our_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("theirs"), "").unwrap();
+        for (link, target) in [("link", "theirs"), ("dangling", "nothing")] {
+            std::os::unix::fs::symlink(at(target), at(link)).unwrap();
+            let opened = open_own(&at(link), OpenOptions::new().append(true).create(true));
+            assert_eq!(opened.unwrap_err().to_string(), "it is a link, not a file");
+            open_with(&at(link), OpenOptions::new().append(true).create(true)).unwrap();
+        }
+        // Where it is put there in that moment, the system says so.
+        let raced = with_care(OpenOptions::new().append(true), Links::Refused).open(at("link"));
+        assert_eq!(raced.unwrap_err().raw_os_error(), Some(rustix::io::Errno::LOOP.raw_os_error()));
+        // A folder on the way may be one: where the home of a person is, is theirs to say.
+        std::os::unix::fs::symlink(folder.path(), at("home")).unwrap();
+        open_own(&at("home").join("theirs"), OpenOptions::new().read(true)).unwrap();
     }
 
     #[test]

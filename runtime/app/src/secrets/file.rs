@@ -74,8 +74,7 @@ impl SecretFile {
     /// All entries, and which state of the file has them; no state where there is no file.
     pub(super) fn read(&self) -> Result<(Entries, Option<Stamp>), SecretsError> {
         let unreadable = |error: io::Error| self.system("read", error.to_string());
-        // Asked first: to open a device is to use it.
-        let file = match regular_file::require(&self.0).and_then(|()| self.open()) {
+        let file = match regular_file::open_own(&self.0, OpenOptions::new().read(true)) {
             Ok(file) => file,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 return Ok((Entries::new(), None));
@@ -120,19 +119,6 @@ impl SecretFile {
             return Err(SecretsError::Newer { path: self.0.clone(), version });
         }
         serde_json::from_str(text).map(|contents: Contents| contents.secrets).map_err(damaged)
-    }
-
-    #[cfg(unix)]
-    fn open(&self) -> io::Result<File> {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        // A pipe must not be waited for, and a link could lead to a file that somebody else writes.
-        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
-        OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(&self.0)
-    }
-
-    #[cfg(not(unix))]
-    fn open(&self) -> io::Result<File> {
-        File::open(&self.0)
     }
 
     /// Holds others off until it is dropped.

@@ -217,7 +217,9 @@ fn a_file_that_is_not_a_persons_own_is_not_used() {
         }
         std::fs::remove_file(place.path()).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", place.path()).unwrap();
-        assert!(matches!(store.list().unwrap_err(), SecretsError::System { doing: "read", .. }));
+        let error = store.list().unwrap_err();
+        assert!(matches!(error, SecretsError::System { doing: "read", .. }), "{error}");
+        assert!(error.to_string().ends_with("it is a link, not a file"), "{error}");
         std::fs::remove_file(place.path()).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, place.path(), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         assert!(store.list().unwrap_err().to_string().ends_with("it is a named pipe, not a file"));

@@ -56,7 +56,7 @@ impl Outputs {
         make_room(&folder, self.bounds.session.saturating_sub((kept.len() + note.len()) as u64))?;
         let name = format!("{}.txt", safe(call.as_str())?);
         let path = folder.join(&name);
-        let mut file = regular_file::open_with(
+        let mut file = regular_file::open_own(
             &path,
             regular_file::private(fs::OpenOptions::new().write(true).create(true).truncate(true)),
         )?;
@@ -76,7 +76,7 @@ impl Outputs {
         let new = self.folder_of(to)?;
         make_private(&new)?;
         let shared = std::path::absolute(new.join(name))?;
-        regular_file::require(&path)?;
+        regular_file::require_own(&path)?;
         // Outputs are never written again, so a second name is as good as a copy.
         match fs::hard_link(&path, &shared).or_else(|_| fs::copy(&path, &shared).map(|_| ())) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -77,7 +77,7 @@ impl Owner {
         // Names come from the database, which may be damaged: they stay in the folder.
         let Some(name) = Path::new(name).file_name() else { return Ok(false) };
         let path = self.folder.join(name);
-        let file = match regular_file::open_with(&path, OpenOptions::new().write(true)) {
+        let file = match regular_file::open_own(&path, OpenOptions::new().write(true)) {
             Ok(file) => file,
             // What is no file was not made by a process that works on sessions.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::Other) => return Ok(false),

@@ -4,8 +4,6 @@
 //! changed. A file that cannot be written can still be read: then nothing is made or changed, the files beside it
 //! included. Tested through `SqliteStore`.
 
-#![expect(clippy::disallowed_methods, reason = "this room owns the database file")]
-
 use std::ffi::CStr;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -17,6 +15,7 @@ use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_host::regular_file;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, TransactionBehavior};
 
+use super::owner::make_private;
 use super::patience::Waiting;
 
 /// `ACPR`: says whose database it is (`PRAGMA application_id`).
@@ -304,19 +303,27 @@ fn wait(db: &mut Connection, waiting: &Waiting) -> Result<(), Fault> {
     Ok(db.busy_handler(Some(move |tried| waiting.once_more(tried)))?)
 }
 
-/// `SQLite` opens whatever stands at the paths of its files, and would wait at a pipe without end. Asked by name alone: to
-/// open one of these files beside `SQLite` and close it is to let go of its locks.
+/// `SQLite` opens whatever stands at the paths of its files: it would wait at a pipe without end, and fill the file that a
+/// link leads to. Asked by name alone: to open one of these files beside `SQLite` and close it is to let go of its locks.
 fn require_files(path: &Path) -> Result<(), Fault> {
-    for ending in ["", "-wal", "-shm", "-journal"] {
+    // What cannot be looked at cannot be opened either, and that says why.
+    let odd = |looked_at: io::Result<()>| looked_at.err().filter(|error| error.kind() == io::ErrorKind::Other);
+    if let Some(error) = odd(regular_file::require_own(path)) {
+        return Err(Fault::Damaged(error.to_string()));
+    }
+    for ending in ["-wal", "-shm", "-journal"] {
         let mut file = path.as_os_str().to_owned();
         file.push(ending);
-        // What cannot be looked at cannot be opened either, and that says why.
-        if let Err(error) = regular_file::require(Path::new(&file))
-            && error.kind() == io::ErrorKind::Other
-        {
-            let beside = Path::new(&file).file_name().filter(|_| !ending.is_empty());
-            let beside = beside.map_or(String::new(), |name| format!("`{}` beside it: ", name.display()));
-            return Err(Fault::Damaged(format!("{beside}{error}")));
+        let file = Path::new(&file);
+        let beside = |error: io::Error| {
+            format!("`{}` beside it: {error}", file.file_name().unwrap_or(file.as_os_str()).display())
+        };
+        if let Some(error) = odd(regular_file::require(file)) {
+            return Err(Fault::Damaged(beside(error)));
+        }
+        // What is in the database itself can still be read: `SQLite` follows none of these links.
+        if let Some(error) = odd(regular_file::require_own(file)) {
+            return Err(Fault::unwritable(format!("{}; remove it", beside(error))));
         }
     }
     Ok(())
@@ -365,17 +372,8 @@ fn make_private_file(path: &Path) -> io::Result<()> {
     if path.exists() {
         return Ok(());
     }
-    let mut folders = std::fs::DirBuilder::new();
-    let mut file = OpenOptions::new();
-    folders.recursive(true);
-    file.append(true).create(true);
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
-        std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600);
-    }
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        folders.create(folder)?;
+        make_private(folder)?;
     }
-    file.open(path).map(|_| ())
+    regular_file::open_own(path, regular_file::private(OpenOptions::new().append(true).create(true))).map(drop)
 }

@@ -8,7 +8,7 @@
 //! old state or the new one. Knows nothing about checks: only what `install` has accepted comes here.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -166,7 +166,8 @@ impl PackageStore {
 
     fn read_index(&self) -> Result<Index, StoreError> {
         let path = self.index_path();
-        match regular_file::read_text(&path, MOST) {
+        let opened = regular_file::open_own(&path, OpenOptions::new().read(true));
+        match opened.and_then(|file| regular_file::text(file, MOST)) {
             Ok(text) => toml::from_str(&text).map_err(|error| StoreError::Index { path, problem: error.to_string() }),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Index::default()),
             Err(source) => Err(StoreError::System { path, source }),

@@ -28,12 +28,13 @@ pub(super) fn folders(paths: &Paths) -> Vec<Check> {
 pub(super) fn files(settings: &Settings, paths: &Paths) -> Vec<Check> {
     let mut checks = Vec::new();
     let audit = paths.audit().join(audit::FILE);
-    if audit.exists() {
+    // Of a link to nothing the system says that nothing is there.
+    if audit.exists() || audit.is_symlink() {
         let hint = "make it a file that you can write, or move it away";
         checks.push(checked(
             "audit",
             &audit,
-            appendable(&audit, regular_file::require),
+            appendable(&audit, regular_file::require_own),
             "decisions are not kept",
             hint,
         ));
@@ -62,11 +63,11 @@ fn checked(name: &'static str, path: &Path, can: Result<(), String>, without: &s
 
 /// Whether something at `path` can be added to, or a file be made there. Folders are not made for it.
 fn appendable(path: &Path, require: fn(&Path) -> io::Result<()>) -> Result<(), String> {
+    require(path).map_err(|error| error.to_string())?;
     if !path.exists() {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         return if folder.is_dir() { writable(folder) } else { Err(format!("`{}` is not a folder", folder.display())) };
     }
-    require(path).map_err(|error| error.to_string())?;
     may_write(path)
 }
 
