@@ -26,6 +26,7 @@ mod exit_codes;
 mod faults;
 mod foreign;
 mod full_disk;
+mod git_paths;
 mod held_store;
 mod hostile_guests;
 mod hostile_providers;

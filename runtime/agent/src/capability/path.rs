@@ -159,9 +159,6 @@ impl PathGlob {
         if pattern == "**" {
             return Ok(Self::subtree(""));
         }
-        if pattern.contains(['\\', '\0']) {
-            return Err(PathError::Malformed(shown(pattern)));
-        }
         let special = |text: &str| text.contains(['*', '?', '[', '{']);
         if let Some(folder) = pattern.strip_suffix("/**").filter(|folder| !special(folder)) {
             let folder = WorkspacePath::new(RootId(0), folder)?;
@@ -171,11 +168,24 @@ impl PathGlob {
             let path = WorkspacePath::new(RootId(0), pattern)?;
             return Ok(Self::exact(path.as_str()));
         }
+        Self::compiled(pattern, false)
+    }
+
+    /// Parses a glob in which small letters and capitals are the same, as they are in names on some disks.
+    pub fn parse_in_any_case(pattern: &str) -> Result<Self, PathError> {
+        Self::compiled(pattern, true)
+    }
+
+    fn compiled(pattern: &str, any_case: bool) -> Result<Self, PathError> {
+        if pattern.contains(['\\', '\0']) {
+            return Err(PathError::Malformed(shown(pattern)));
+        }
         if pattern.starts_with('/') || pattern.split('/').any(|name| name == "..") {
             return Err(PathError::Leaves(shown(pattern)));
         }
         let glob = GlobBuilder::new(pattern)
             .literal_separator(true)
+            .case_insensitive(any_case)
             .build()
             .map_err(|error| PathError::Pattern(shown(pattern), error.kind().to_string()))?;
         Ok(Self { text: pattern.into(), form: Form::Pattern(Arc::new(glob.compile_matcher())) })
@@ -427,8 +437,12 @@ mod tests {
         ] {
             assert_eq!(parse(outer).covers(&parse(inner)), covered, "{outer} {inner}");
         }
-        for bad in ["../**", "/etc/**", "a/../../*", "[", "a\\b"] {
+        for bad in ["../**", "/etc/**", "a/../../*", "[", "a\\b", "a\\*"] {
             assert!(PathGlob::parse(bad).is_err(), "{bad}");
+        }
+        let any_case = PathGlob::parse_in_any_case("**/*.git/Config").unwrap();
+        for (text, yes) in [("a/.GIT/config", true), (".Git/CONFIG", true), ("a/.git/config2", false)] {
+            assert_eq!(any_case.matches(text), yes, "{text}");
         }
     }
 

@@ -61,6 +61,15 @@ const CLASSES: [&str; 12] =
 impl EffectPattern {
     /// Parses `class` or `class:pattern`.
     pub fn parse(text: &str) -> Result<Self, EffectPatternError> {
+        Self::parse_with(text, PathGlob::parse)
+    }
+
+    /// [`EffectPattern::parse`], where small letters and capitals are the same in a path.
+    pub fn parse_in_any_case(text: &str) -> Result<Self, EffectPatternError> {
+        Self::parse_with(text, PathGlob::parse_in_any_case)
+    }
+
+    fn parse_with(text: &str, glob: fn(&str) -> Result<PathGlob, PathError>) -> Result<Self, EffectPatternError> {
         let (word, pattern) = match text.split_once(':') {
             Some((word, pattern)) => (word, Some(pattern)),
             None => (text, None),
@@ -72,7 +81,7 @@ impl EffectPattern {
         }
         let form = match (class, pattern) {
             (_, None) => Form::Whole,
-            (Some("read" | "write" | "delete" | "move"), Some(pattern)) => Form::Paths(PathGlob::parse(pattern)?),
+            (Some("read" | "write" | "delete" | "move"), Some(pattern)) => Form::Paths(glob(pattern)?),
             (Some("fetch"), Some(pattern)) => Form::Host(HostPattern::parse(pattern)?),
             (Some("run"), Some(pattern)) => Form::Program(program(pattern)?),
             (Some("secret" | "plugin" | "server"), Some(pattern)) => Form::Name(name(pattern)?),

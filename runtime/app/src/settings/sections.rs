@@ -200,20 +200,36 @@ impl FilesSettings {
         "**/.netrc",
         "**/.pypirc",
         "**/.git-credentials",
-        "**/.git/{config,config.worktree,commondir}",
-        "**/.git/hooks/**",
-        "**/.git/modules/**/{config,config.worktree,commondir}",
-        "**/.git/modules/**/hooks/**",
+        "**/*.git/{config,config.worktree,commondir,hooks}",
+        "**/*.git/hooks/**",
+        "**/*.git/{modules,worktrees}/**/{config,config.worktree,commondir,gitdir,hooks}",
+        "**/*.git/{modules,worktrees}/**/hooks/**",
         "**/.acp-runtime/config.toml",
         "**/acp-runtime/{config.toml,secrets.json}",
     ];
 
-    /// All paths that are denied. Cheap: the built-in list is compiled once in a process.
+    /// What is beside these not changed, but may be read. `.git` is a file where a repository is elsewhere, which it names.
+    pub const BUILTIN_FIXED: [&str; 3] =
+        ["write:**/.git", "write:**/*.git/{modules,worktrees}", "write:**/*.git/{modules,worktrees}/**"];
+
+    /// All paths that are denied. Cheap: the built-in list is compiled once in a process. On some disks a name is the same
+    /// in capitals.
     pub fn denied(&self) -> Vec<PathGlob> {
-        static BUILTIN: LazyLock<Vec<PathGlob>> =
-            LazyLock::new(|| FilesSettings::BUILTIN.iter().filter_map(|glob| glob.parse().ok()).collect());
+        static BUILTIN: LazyLock<Vec<PathGlob>> = LazyLock::new(|| {
+            let globs = FilesSettings::BUILTIN.iter();
+            globs.filter_map(|glob| PathGlob::parse_in_any_case(glob).ok()).collect()
+        });
         let builtin = self.builtin_deny.then(|| BUILTIN.iter().cloned()).into_iter().flatten();
         builtin.chain(self.deny.iter().map(|glob| glob.0.clone())).collect()
+    }
+
+    /// All that is forbidden of single effects; as cheap.
+    pub fn fixed(&self) -> impl Iterator<Item = EffectPattern> {
+        static FIXED: LazyLock<Vec<EffectPattern>> = LazyLock::new(|| {
+            let patterns = FilesSettings::BUILTIN_FIXED.iter();
+            patterns.filter_map(|pattern| EffectPattern::parse_in_any_case(pattern).ok()).collect()
+        });
+        self.builtin_deny.then(|| FIXED.iter().cloned()).into_iter().flatten()
     }
 }
 
@@ -263,7 +279,8 @@ pub struct SecretSettings {
 impl Settings {
     /// What the gate judges by.
     pub fn policy(&self) -> Policy {
-        Policy::new(self.files.denied()).forbid(self.permission.deny.iter().map(|pattern| pattern.0.clone()))
+        let denied = self.permission.deny.iter().map(|pattern| pattern.0.clone());
+        Policy::new(self.files.denied()).forbid(self.files.fixed()).forbid(denied)
     }
 }
 

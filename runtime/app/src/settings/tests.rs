@@ -318,8 +318,11 @@ fn a_project_never_widens() {
 #[test]
 fn every_builtin_denial_is_a_pattern() {
     for glob in FilesSettings::BUILTIN {
-        assert!(PathGlob::parse(glob).is_ok(), "{glob}");
+        assert!(PathGlob::parse_in_any_case(glob).is_ok(), "{glob}");
     }
+    let files = FilesSettings::default();
+    assert_eq!(files.fixed().count(), FilesSettings::BUILTIN_FIXED.len());
+    assert_eq!(FilesSettings { builtin_deny: false, ..files }.fixed().count(), 0);
 }
 
 #[test]
