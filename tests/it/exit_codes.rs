@@ -36,7 +36,7 @@ const PROMPTS: &[(&str, i32, &[&str])] = &[
         1,
         &[
             "error: write `a`: it needs a person's approval and there is nobody to ask",
-            "hint: allow it beforehand, such as with `--allow`, or run in an editor",
+            "hint: allow it beforehand with `--allow write:a`, or run in an editor",
         ],
     ),
     (

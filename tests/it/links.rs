@@ -97,7 +97,10 @@ async fn a_question_names_the_place_and_its_answer_is_about_it() {
     assert_eq!(editor.permissions().len(), 1);
     editor.prompt(&session, "/permissions deny write_file write:migrations/**").await;
     let refused = editor.prompt(&session, &write("mig/2.sql")).await.text();
-    assert!(refused.contains("the user has refused this for good; `mig/2.sql` leads there"), "{refused}");
+    assert!(
+        refused.contains("the user has refused `write:migrations/**` for good; `mig/2.sql` leads there"),
+        "{refused}"
+    );
     assert_eq!(editor.permissions().len(), 1);
     assert!(!runtime.project().join("migrations/2.sql").exists());
     editor.close().await;

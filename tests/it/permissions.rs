@@ -140,17 +140,26 @@ async fn a_no_always_wins() {
         let typed: &'static str = format!("/permissions deny {denied}").leak();
         assert!(said(typed).await.starts_with("Remembered. It holds in every mode."), "{denied}");
     }
-    let refused = "the user has refused this for good\nhint: take the answer back with `/permissions`";
+    // The answer is named, and how to take it back.
+    let refused = |tool: &str| {
+        let back = format!("take the answer back with `/permissions revoke {tool} read:src/**`");
+        format!("the user has refused `read:src/**` for good\nhint: {back}")
+    };
     for mode in ["review", "auto", "plan"] {
         editor.set_mode(&session, mode).await;
-        assert_eq!(said(read).await, format!("error: read `src/a.rs`: {refused}"), "{mode}");
+        assert_eq!(said(read).await, format!("error: read `src/a.rs`: {}", refused("read_file")), "{mode}");
         // A folder in which it lies is refused with it, and another is not.
-        assert_eq!(said(grep).await, format!("error: read `**`: {refused}"), "{mode}");
+        assert_eq!(said(grep).await, format!("error: read `**`: {}", refused("grep")), "{mode}");
         assert!(said(elsewhere).await.contains("needle"), "{mode}");
         // A plugin does not see it.
         assert!(said(stats).await.contains(&files(1)), "{mode}");
     }
     assert!(said("/permissions").await.contains("An answer about a plugin holds while it has the same publisher"));
+    let unknown = said("/permissions revoke grep read:src").await;
+    assert_eq!(unknown, "error: there is no answer `grep read:src`\nhint: type `/permissions` for their numbers");
+    let back = said("/permissions revoke read_file read:src/**").await;
+    assert!(back.starts_with("Taken back: tool read_file: read:src/** denied. It is asked for again."), "{back}");
+    assert!(!said(read).await.contains("error: "));
     said("/permissions revoke all").await;
     for typed in [read, grep] {
         assert!(!said(typed).await.contains("error: "), "{typed}");
@@ -241,4 +250,34 @@ async fn a_question_without_an_answer_is_a_no_in_time() {
     let (editor, session) = opened(&runtime, answering(&[Answer::Hold])).await;
     assert_eq!(write(&editor, &session).await, status("failed", 1));
     editor.close().await;
+}
+
+/// What a refusal says is pasted as it is, behind `acp-runtime run`, and is enough.
+#[test]
+fn a_refusal_says_what_to_allow() {
+    let runtime = Runtime::new().file("old name.txt", "a").file("[1]{a,b}.txt", "a");
+    for (tool, arguments, allowing) in [
+        ("write_file", json!({ "path": "a.txt", "content": "x" }), "--allow write:a.txt"),
+        ("write_file", json!({ "path": "it's here.txt", "content": "x" }), r"--allow 'write:it'\''s here.txt'"),
+        ("write_file", json!({ "path": "[*]?.txt", "content": "x" }), "--allow 'write:[[][*][]][?].txt'"),
+        (
+            "move_path",
+            json!({ "from": "[1]{a,b}.txt", "to": "c.txt" }),
+            "--allow 'move:{[[]1[]][{]a[,]b[}].txt,c.txt}'",
+        ),
+        ("delete_path", json!({ "path": "old name.txt" }), "--allow 'delete:old name.txt'"),
+        ("shell", json!({ "command": "true a && true b" }), "--allow 'run:true a' --allow 'run:true b'"),
+        ("shell", json!({ "command": "echo x > y" }), "--allow 'run:sh -c **'"),
+    ] {
+        let prompt = format!("/call {tool} {arguments}");
+        let refused = runtime.run(&["run", &prompt]);
+        let hint = format!("hint: allow it beforehand with `{allowing}`, or run in an editor");
+        assert!(refused.code == Some(1) && refused.stderr.contains(&hint), "{arguments}: {refused:?}");
+        let mut pasted = std::process::Command::new("sh");
+        runtime.furnish(&mut pasted);
+        let line = format!("exec \"$0\" run {allowing} \"$1\"");
+        pasted.args(["-c", &line]).arg(acp_runtime_tests::runtime::binary()).arg(&prompt);
+        let done = acp_runtime_tests::runtime::finish(pasted);
+        assert_eq!(done.code, Some(0), "{arguments}: {done:?}");
+    }
 }

@@ -7,9 +7,10 @@
 //! those are ports.
 
 mod lent;
+mod why;
 mod wish;
 
-use std::fmt;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use crate::plain;
 use crate::policy::{Decision, Policy, Rule};
 use crate::transcript::{ToolCallId, ToolContent};
 pub use lent::{Lent, Refused, Way};
+use why::Why;
 pub use wish::Ground;
 use wish::Wish;
 
@@ -59,6 +61,15 @@ impl Origin {
             Self::Panel(panel) => format!("panel {panel}"),
             Self::Command(command) => format!("command /{command}"),
             Self::Prompt => "prompt".to_owned(),
+        }
+    }
+
+    /// By what name `/permissions` takes answers about it; none for those that it takes none about.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Model { tool, .. } => Some(tool.as_str()),
+            Self::Plugin { plugin, .. } => Some(plugin.as_str()),
+            Self::Panel(_) | Self::Command(_) | Self::Prompt => None,
         }
     }
 
@@ -152,13 +163,22 @@ pub trait Approver: Send + Sync {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, Approval>;
 }
 
+/// An answer that was given for good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remembered {
+    /// Yes or no.
+    pub allowed: bool,
+    /// What it is about, as it can be typed: `read:secret/**`.
+    pub about: String,
+}
+
 /// What was granted and remembered. A book without a memory asks each time.
 pub trait GrantBook: Send + Sync {
     /// The rights of a plugin; none where it is not known.
     fn grants(&self, plugin: &PluginId) -> Option<GrantSet>;
 
-    /// A remembered answer: yes or no.
-    fn remembered<'a>(&'a self, origin: &'a Origin, effect: &'a Effect) -> BoxFuture<'a, Option<bool>> {
+    /// A remembered answer.
+    fn remembered<'a>(&'a self, origin: &'a Origin, effect: &'a Effect) -> BoxFuture<'a, Option<Remembered>> {
         let _ = (origin, effect);
         Box::pin(async { None })
     }
@@ -167,7 +187,7 @@ pub trait GrantBook: Send + Sync {
     fn refused<'a>(&'a self, origin: &'a Origin) -> BoxFuture<'a, Refused> {
         let _ = origin;
         Box::pin(async {
-            let nothing: Refused = Arc::new(|_| false);
+            let nothing: Refused = Arc::new(|_| None);
             nothing
         })
     }
@@ -325,9 +345,11 @@ impl Gate {
             };
             // Whatever allows it, a no that was given for good goes before that.
             match (self.remembered(&origin, wish).await, decision) {
-                (Some(false), _) => return Err(self.refuse(&origin, wish, "remembered", Why::Remembered)),
+                (Some(Remembered { allowed: false, about }), _) => {
+                    return Err(self.refuse(&origin, wish, "remembered", Why::Remembered(&about)));
+                }
                 (_, Decision::Allow) => self.note(&origin, wish, true, "policy"),
-                (Some(true), _) => self.note(&origin, wish, true, "remembered"),
+                (Some(Remembered { allowed: true, .. }), _) => self.note(&origin, wish, true, "remembered"),
                 (None, _) => open.push(wish),
             }
         }
@@ -357,7 +379,8 @@ impl Gate {
         let mut by = Vec::with_capacity(wishes.len());
         for wish in &wishes {
             let decision = self.judge(&origin, wish);
-            by.push(match (self.remembered(&origin, wish).await, decision) {
+            let remembered = self.remembered(&origin, wish).await.map(|answer| answer.allowed);
+            by.push(match (remembered, decision) {
                 (Some(false), _) | (_, Decision::Deny(_)) | (None, Decision::Ask) => return None,
                 (_, Decision::Allow) => "policy",
                 (Some(true), Decision::Ask) => "remembered",
@@ -394,19 +417,18 @@ impl Gate {
         }
     }
 
-    /// A remembered no about the name that was given is one, and so is one about what a move does besides; a yes counts for where it leads, and not for code that
-    /// changes under its name.
-    async fn remembered(&self, origin: &Origin, wish: &Wish) -> Option<bool> {
-        if wish.is_elsewhere() && self.book.remembered(origin, &wish.named).await == Some(false) {
-            return Some(false);
-        }
-        for other in wish.named.besides().iter().chain(&wish.real.besides()) {
-            if self.book.remembered(origin, other).await == Some(false) {
-                return Some(false);
+    /// A remembered no about the name that was given is one, and so is one about what a move does besides; a yes counts for
+    /// where it leads, and not for code that changes under its name.
+    async fn remembered(&self, origin: &Origin, wish: &Wish) -> Option<Remembered> {
+        let besides: Vec<Effect> = wish.named.besides().into_iter().chain(wish.real.besides()).collect();
+        for other in wish.is_elsewhere().then_some(&wish.named).into_iter().chain(&besides) {
+            let no = self.book.remembered(origin, other).await.filter(|answer| !answer.allowed);
+            if no.is_some() {
+                return no;
             }
         }
         let answer = self.book.remembered(origin, &wish.real).await;
-        answer.filter(|allowed| !allowed || self.book.keeps(origin))
+        answer.filter(|answer| !answer.allowed || self.book.keeps(origin))
     }
 
     async fn stamps(&self, wishes: &[&Wish]) -> Vec<u64> {
@@ -448,7 +470,7 @@ impl Gate {
             Approval::RejectOnce | Approval::RejectAlways => Err(self.refuse(origin, first, "person", Why::Person)),
             Approval::Cancelled => Err(self.refuse(origin, first, "cancelled", Why::Cancelled)),
             Approval::Late(patience) => Err(self.refuse(origin, first, "timeout", Why::Late(patience))),
-            Approval::NoChannel => Err(self.refuse(origin, first, "no-channel", Why::NoChannel)),
+            Approval::NoChannel => Err(self.refuse(origin, first, "no-channel", Why::NoChannel(open))),
         }
     }
 
@@ -466,98 +488,23 @@ impl Gate {
 
     fn refuse(&self, origin: &Origin, wish: &Wish, by: &str, why: Why<'_>) -> Refusal {
         self.note(origin, wish, false, by);
-        Self::refusal(wish, why)
+        Self::refusal(origin, wish, why)
     }
 
-    fn refusal(wish: &Wish, why: Why<'_>) -> Refusal {
+    fn refusal(origin: &Origin, wish: &Wish, why: Why<'_>) -> Refusal {
         let named = wish.is_elsewhere().then(|| format!("; `{}` leads there", plain::name(&wish.named.key())));
         Refusal {
             class: wish.real.class(),
             key: plain::name(&wish.real.key()),
             reason: format!("{why}{}", named.unwrap_or_default()),
-            hint: why.hint().to_owned(),
-            remedy: why.remedy().map(str::to_owned),
+            hint: why.hint().into_owned(),
+            remedy: why.remedy(origin).map(Cow::into_owned),
             kind: why.kind(),
         }
     }
 
     fn note(&self, origin: &Origin, wish: &Wish, allowed: bool, by: &str) {
         self.audit.record(AuditEntry { origin, effect: &wish.real, allowed, by, times: 1 });
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Why<'a> {
-    Rule(&'a Rule),
-    Remembered,
-    Person,
-    Changed,
-    Cancelled,
-    Late(Duration),
-    NoChannel,
-    NotLent,
-}
-
-impl fmt::Display for Why<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Rule(rule) => rule.fmt(f),
-            Self::Remembered => f.write_str("the user has refused this for good"),
-            Self::Person => f.write_str("the user refused"),
-            Self::Changed => f.write_str("it changed while the user was asked, and was left as it is"),
-            Self::Cancelled => f.write_str("the question was withdrawn before it was answered"),
-            Self::Late(patience) => write!(f, "no answer within {} s", patience.as_secs_f64()),
-            Self::NoChannel => f.write_str("it needs a person's approval and there is nobody to ask"),
-            Self::NotLent => f.write_str("it is not in what the plugin was lent"),
-        }
-    }
-}
-
-impl Why<'_> {
-    fn hint(&self) -> &'static str {
-        match self {
-            Self::Rule(Rule::Mode(_)) => "the user can change the session's mode",
-            Self::Rule(Rule::DenyList(_)) => {
-                "the user can change the deny list: in the configuration, the project's or theirs, or in `--deny`"
-            }
-            Self::Rule(Rule::Undeclared) => "the plugin's author must add it to the capabilities in plugin.toml",
-            Self::Rule(Rule::NotGranted) => "the user can install the plugin anew and grant it",
-            Self::Rule(Rule::NotForThisCode) => "use another way",
-            Self::Rule(Rule::SessionFolder) => "the user can move it after the session",
-            Self::Remembered | Self::Person => "ask the user what to do instead",
-            Self::Changed => "look at it again",
-            Self::Cancelled => "try again in a later turn",
-            Self::Late(_) => "go on without it, or end the turn and say what is needed",
-            Self::NoChannel => "allow it beforehand, such as with `--allow`, or run in an editor",
-            Self::NotLent => "the plugin's author must add it to the capabilities in plugin.toml",
-        }
-    }
-
-    fn remedy(&self) -> Option<&'static str> {
-        match self {
-            Self::Rule(Rule::Mode(_)) => Some("change the session's mode, with `/mode` or `--mode`"),
-            Self::Rule(Rule::DenyList(_)) => {
-                Some("change the deny list: in the configuration, the project's or your own, or in `--deny`")
-            }
-            Self::Rule(Rule::Undeclared) | Self::NotLent => Some(self.hint()),
-            Self::Rule(Rule::NotGranted) => Some("install the plugin anew and grant it"),
-            Self::Rule(Rule::NotForThisCode) | Self::Person | Self::Cancelled => None,
-            Self::Rule(Rule::SessionFolder) => Some("move it after the session, or open one without that folder"),
-            Self::Remembered => Some("take the answer back with `/permissions`"),
-            Self::Changed => Some("look at it again"),
-            Self::Late(_) => Some("set `permission.timeout` higher in the configuration, or to 0"),
-            Self::NoChannel => Some("allow it beforehand, such as with `--allow`, or run in an editor"),
-        }
-    }
-
-    fn kind(self) -> RefusalKind {
-        match self {
-            Self::Rule(_) | Self::Remembered | Self::Person | Self::Late(_) | Self::NoChannel | Self::NotLent => {
-                RefusalKind::Denied
-            }
-            Self::Cancelled => RefusalKind::Cancelled,
-            Self::Changed => RefusalKind::Conflict,
-        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::path::or_dot;
 use super::{PathScope, PluginId, SecretName, ServerName, ToolName, WorkspacePath};
 use crate::plain;
 
@@ -207,11 +208,6 @@ impl fmt::Display for Effect {
         let key = self.key();
         if key.is_empty() { f.write_str(self.class()) } else { write!(f, "{} `{}`", self.class(), plain::name(&key)) }
     }
-}
-
-/// The root as people know it.
-fn or_dot(path: &str) -> &str {
-    if path.is_empty() { "." } else { path }
 }
 
 impl fmt::Display for CommandLine {

@@ -196,6 +196,14 @@ impl PathGlob {
         &self.text
     }
 
+    /// The set as [`PathGlob::parse`] reads it.
+    pub(super) fn to_pattern(&self) -> String {
+        match &self.form {
+            Form::Exact => escaped(or_dot(&self.text)),
+            Form::Subtree(_) | Form::Pattern(_) => self.text.to_string(),
+        }
+    }
+
     /// Whether the relative, normalized `path` belongs to the set.
     pub fn matches(&self, path: &str) -> bool {
         match &self.form {
@@ -293,7 +301,21 @@ impl fmt::Display for PathGlob {
 }
 
 fn displayed(path: &str) -> String {
-    if path.is_empty() { ".".to_owned() } else { plain::name(path) }
+    plain::name(or_dot(path))
+}
+
+/// The root as people know it.
+pub(super) fn or_dot(path: &str) -> &str {
+    if path.is_empty() { "." } else { path }
+}
+
+/// The text for a pattern in which it is meant as it is.
+pub(super) fn escaped(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for c in text.chars() {
+        if "*?[]{}".contains(c) { pattern.extend(['[', c, ']']) } else { pattern.push(c) }
+    }
+    pattern
 }
 
 /// Whether `path` is `folder` itself, or lies in it or below.

@@ -5,7 +5,12 @@ use std::str::FromStr;
 
 use globset::{Glob, GlobMatcher};
 
-use super::{Effect, HostPattern, PathError, PathGlob, PathScope, RunPattern, Touched};
+use super::path::{escaped, or_dot};
+use super::{Effect, HostPattern, PathError, PathGlob, PathScope, RunPattern, Touched, WorkspacePath};
+use crate::plain;
+
+/// What somebody types at most, in bytes.
+const MOST_TYPED: usize = 200;
 
 /// Effects of one class, or of all. Written `class` or `class:pattern`; what a pattern is depends on the class:
 ///
@@ -93,6 +98,15 @@ impl EffectPattern {
         Ok(Self { text: text.to_owned(), class, form })
     }
 
+    /// The narrowest pattern that people can type for `effect`: of just that, where it can be written, else of its class.
+    pub fn exactly(effect: &Effect) -> Self {
+        let class = effect.class();
+        let written = written(effect).into_iter().map(|pattern| format!("{class}:{pattern}"));
+        let typeable = |text: &String| text.len() <= MOST_TYPED && plain::name(text) == *text;
+        let exact = written.filter(typeable).find_map(|text| Self::parse(&text).ok().filter(|it| it.covers(effect)));
+        exact.unwrap_or_else(|| Self { text: class.to_owned(), class: Some(class), form: Form::Whole })
+    }
+
     /// Whether all of `effect` surely belongs to it: what an allowance needs.
     pub fn covers(&self, effect: &Effect) -> bool {
         self.judge(effect, |glob, from, to| glob.matches(from) && glob.matches(to))
@@ -144,6 +158,32 @@ impl EffectPattern {
     }
 }
 
+/// What may come behind the class for such an effect, the narrowest first.
+fn written(effect: &Effect) -> Vec<String> {
+    match (effect.touched(), effect) {
+        (Touched::Scope(scope), _) => vec![scope.glob.to_pattern()],
+        (Touched::Places { from, to }, _) => {
+            let place = |path: &WorkspacePath| escaped(or_dot(path.as_str())).replace(',', "[,]");
+            vec![format!("{{{},{}}}", place(from), place(to))]
+        }
+        (Touched::Nothing, Effect::Run(line)) => {
+            let plain = |word: &&String| {
+                !word.is_empty() && !word.contains(char::is_whitespace) && *word != "*" && *word != "**"
+            };
+            let words = std::iter::once(&line.program).chain(&line.arguments);
+            let fixed: Vec<&str> = words.clone().take_while(plain).map(String::as_str).collect();
+            // What cannot be written is any.
+            let rest = if fixed.len() == words.count() { "" } else { " **" };
+            vec![format!("{}{rest}", fixed.join(" "))]
+        }
+        (Touched::Nothing, Effect::UseSecret(_) | Effect::CallPlugin(..) | Effect::CallServer { .. }) => {
+            vec![escaped(&effect.key())]
+        }
+        (Touched::Nothing, Effect::Fetch(_)) => vec![effect.key()],
+        (Touched::Nothing, _) => Vec::new(),
+    }
+}
+
 fn program(pattern: &str) -> Result<RunPattern, EffectPatternError> {
     let mut words = pattern.split_whitespace().map(str::to_owned);
     match words.next() {
@@ -183,7 +223,7 @@ impl FromStr for EffectPattern {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capability::{CommandLine, NetRequest, PluginId, RootId, ServerName, ToolName, WorkspacePath};
+    use crate::capability::{CommandLine, NetRequest, PluginId, RootId, ServerName, ToolName};
 
     fn path(text: &str) -> WorkspacePath {
         WorkspacePath::new(RootId(0), text).unwrap()
@@ -277,6 +317,45 @@ mod tests {
             let effect = Effect::Move { from: path(from), to: path(to) };
             assert_eq!((pattern.covers(&effect), pattern.touches(&effect)), (covers, touches), "{from} {to}");
         }
+    }
+
+    #[test]
+    fn an_effect_can_be_typed() {
+        let moved = Effect::Move { from: path("a,b"), to: path("c/{d}") };
+        let deleted = Effect::Delete(path("").subtree());
+        let odd = Effect::CallPlugin(PluginId::new("aar:notes").unwrap(), ToolName::new("x").unwrap());
+        for (effect, typed) in [
+            (write("notes/a.md"), "write:notes/a.md"),
+            (write("notes/**"), "write:notes/**"),
+            (write("notes/*.md"), "write:notes/*.md"),
+            (Effect::Write(path("a[1]*.md").scope()), "write:a[[]1[]][*].md"),
+            (Effect::Write(path("a b/'c'").scope()), "write:a b/'c'"),
+            (Effect::Read(path("").scope()), "read:."),
+            (Effect::Read(path("a[1]").subtree()), "read"),
+            (Effect::Read(path("a\nb").scope()), "read"),
+            (Effect::Read(path(&"a".repeat(300)).scope()), "read"),
+            (deleted, "delete:**"),
+            (moved, "move:{a[,]b,c/[{]d[}]}"),
+            (run("cargo test --all"), "run:cargo test --all"),
+            (run("ls *"), "run:ls **"),
+            (
+                Effect::Run(CommandLine { program: "sh".into(), arguments: vec!["-c".into(), "a > b".into()] }),
+                "run:sh -c **",
+            ),
+            (Effect::Run(CommandLine { program: "sh".into(), arguments: vec!["-c".into(), "a\nb".into()] }), "run"),
+            (Effect::Run(CommandLine { program: "a b".into(), arguments: Vec::new() }), "run"),
+            (fetch("good.com"), "fetch:https://good.com:443/"),
+            (odd, "plugin:aar:notes x"),
+            (server(), "server:wiki search"),
+            (Effect::ReadSession, "session"),
+        ] {
+            let pattern = EffectPattern::exactly(&effect);
+            assert_eq!(pattern.to_string(), typed, "{effect}");
+            assert!(EffectPattern::parse(typed).unwrap().covers(&effect), "{effect}");
+        }
+        // No more than that.
+        let pattern = EffectPattern::exactly(&Effect::Write(path("a[1]*.md").scope()));
+        assert!(!pattern.covers(&write("a1x.md")) && !pattern.covers(&write("a[1]x.md")));
     }
 
     #[test]

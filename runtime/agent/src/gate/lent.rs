@@ -15,8 +15,8 @@ use crate::policy::Rule;
 /// Refusals of one loan that are audited one by one; those that come after are counted.
 const SINGLE_REFUSALS: u64 = 100;
 
-/// Whether an effect was refused for good.
-pub type Refused = Arc<dyn Fn(&Effect) -> bool + Send + Sync>;
+/// By which answer an effect was refused for good, as [`super::Remembered`] names it; none where it was not.
+pub type Refused = Arc<dyn Fn(&Effect) -> Option<String> + Send + Sync>;
 
 /// What was lent for one call.
 pub struct Lent {
@@ -63,7 +63,8 @@ impl Lent {
 
     /// Whether that folder may be looked into: something in it, or below, may be read. Nothing is audited.
     pub fn enters(&self, way: &Way) -> bool {
-        let leads = |lent: &Effect, folder| lent.scope().is_some_and(|scope| scope.leads_through(folder));
+        let leads =
+            |lent: &Effect, folder: &WorkspacePath| lent.scope().is_some_and(|scope| scope.leads_through(folder));
         let leads = |permit: &Permit| {
             permit.wishes.iter().any(|wish| leads(&wish.named, &way.named) && leads(&wish.real, &way.real))
         };
@@ -75,7 +76,8 @@ impl Lent {
         let named = Effect::Move { from: from.named.clone(), to: to.named.clone() };
         let real = Effect::Move { from: from.real.clone(), to: to.real.clone() };
         [named, real].iter().any(|moved| {
-            let refused = || std::iter::once(moved).chain(&moved.besides()).any(|effect| (self.refused)(effect));
+            let refused =
+                || std::iter::once(moved).chain(&moved.besides()).any(|effect| (self.refused)(effect).is_some());
             self.gate.policy().forbids(moved).is_some() || refused()
         })
     }
@@ -103,8 +105,8 @@ impl Lent {
         if let Some(rule) = self.forbids(wish) {
             return Err(self.refuse(wish, "deny-list", Why::Rule(&rule)));
         }
-        if self.was_refused(wish) {
-            return Err(self.refuse(wish, "remembered", Why::Remembered));
+        if let Some(about) = self.was_refused(wish) {
+            return Err(self.refuse(wish, "remembered", Why::Remembered(&about)));
         }
         self.allowing(wish).ok_or_else(|| self.refuse(wish, "not-lent", Why::NotLent))
     }
@@ -123,11 +125,11 @@ impl Lent {
     }
 
     fn is_open(&self, wish: &Wish) -> bool {
-        self.forbids(wish).is_none() && !self.was_refused(wish)
+        self.forbids(wish).is_none() && self.was_refused(wish).is_none()
     }
 
-    fn was_refused(&self, wish: &Wish) -> bool {
-        (self.refused)(&wish.named) || (self.refused)(&wish.real)
+    fn was_refused(&self, wish: &Wish) -> Option<String> {
+        (self.refused)(&wish.named).or_else(|| (self.refused)(&wish.real))
     }
 
     fn forbids(&self, wish: &Wish) -> Option<Rule> {
@@ -141,7 +143,7 @@ impl Lent {
         } else {
             self.uncounted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| wish.real.clone());
         }
-        Gate::refusal(wish, why)
+        Gate::refusal(&self.origin, wish, why)
     }
 }
 

@@ -56,14 +56,16 @@ impl GrantBook for World {
         })
     }
 
-    fn remembered<'a>(&'a self, origin: &'a Origin, effect: &'a Effect) -> BoxFuture<'a, Option<bool>> {
-        let answer = self.remembered.lock().unwrap().get(&format!("{} {effect}", origin.subject())).copied();
+    fn remembered<'a>(&'a self, origin: &'a Origin, effect: &'a Effect) -> BoxFuture<'a, Option<Remembered>> {
+        let allowed = self.remembered.lock().unwrap().get(&format!("{} {effect}", origin.subject())).copied();
+        let answer =
+            allowed.map(|allowed| Remembered { allowed, about: format!("{}:{}", effect.class(), effect.key()) });
         Box::pin(async move { answer })
     }
 
     fn refused<'a>(&'a self, _: &'a Origin) -> BoxFuture<'a, Refused> {
         let refused = self.refused.lock().unwrap().clone();
-        let refused: Refused = Arc::new(move |effect| refused.as_deref() == Some(&*effect.to_string()));
+        let refused: Refused = Arc::new(move |effect| refused.clone().filter(|refused| *refused == effect.to_string()));
         Box::pin(async { refused })
     }
 
@@ -154,7 +156,7 @@ async fn every_answer_has_its_consequence() {
         match answer {
             Approval::AllowAlways => assert_eq!((again.as_str(), asked), ("permit", 1)),
             Approval::RejectAlways => {
-                assert_eq!((again.as_str(), asked), ("denied: write `a`: the user has refused this for good", 1));
+                assert_eq!((again.as_str(), asked), ("denied: write `a`: the user has refused `write:a` for good", 1));
             }
             _ => assert_eq!(asked, 2, "{answer:?}"),
         }
@@ -175,7 +177,7 @@ async fn an_answer_is_remembered_for_that_subject_and_effect_only() {
 async fn a_no_for_good_goes_before_whatever_allows_it() {
     let (world, gate) = gate(Mode::Auto, None);
     world.remember(&model(), &write("a"), false).await;
-    assert_eq!(outcome(&gate, model(), write("a")).await, "denied: write `a`: the user has refused this for good");
+    assert_eq!(outcome(&gate, model(), write("a")).await, "denied: write `a`: the user has refused `write:a` for good");
     assert_eq!(outcome(&gate, model(), write("b")).await, "permit");
     assert!(gate.unasked(model(), vec![write("a")]).await.is_none());
     assert!(gate.unasked(model(), vec![write("b")]).await.is_some());
@@ -345,7 +347,7 @@ async fn a_person_is_asked_about_both_names_and_answers_for_the_place() {
     assert_eq!(outcome(&gate, model(), write("notes/a")).await, "permit");
     assert_eq!(outcome(&gate, model(), write("link/a")).await, "permit");
     world.remembered.lock().unwrap().insert("tool write_file write `link/a`".to_owned(), false);
-    let refused = "denied: write `notes/a`: the user has refused this for good; `link/a` leads there";
+    let refused = "denied: write `notes/a`: the user has refused `write:link/a` for good; `link/a` leads there";
     assert_eq!(outcome(&gate, model(), write("link/a")).await, refused);
     assert_eq!(outcome(&gate, model(), write("notes/a")).await, "permit");
     assert!(world.audit.lock().unwrap().iter().all(|line| line.starts_with("write `notes/a` ")));

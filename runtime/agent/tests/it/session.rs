@@ -261,9 +261,9 @@ async fn commands_work_without_a_model() {
         msg-7 call-2 put (local) pending: put
         call-2 shows diff of /p/out: new
         call-2 failed write `out`: it needs a person's approval and there is nobody to ask
-        hint: allow it beforehand, such as with `--allow`, or run in an editor
-        msg-8 agent (local): error: write `out`: it needs a person's approval and there is nobody to ask | hint: allow it beforehand, such as with `--allow`, or run in an editor
-        failed: write `out`: it needs a person's approval and there is nobody to ask | hint: allow it beforehand, such as with `--allow`, or run in an editor
+        hint: allow it beforehand with `--allow write:out`, or run in an editor
+        msg-8 agent (local): error: write `out`: it needs a person's approval and there is nobody to ask | hint: allow it beforehand with `--allow write:out`, or run in an editor
+        failed: write `out`: it needs a person's approval and there is nobody to ask | hint: allow it beforehand with `--allow write:out`, or run in an editor
         msg-9 user (local): /call lok {}
         msg-10 agent (local): error: there is no tool `lok` | hint: did you mean `look`?
         failed: there is no tool `lok` | hint: did you mean `look`?

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use acp_runtime_agent::capability::{Effect, Grant, GrantSet, PluginId};
-use acp_runtime_agent::gate::{GrantBook, Origin, Refused};
+use acp_runtime_agent::gate::{GrantBook, Origin, Refused, Remembered};
 use acp_runtime_host::package::Digest;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -77,7 +77,7 @@ impl GrantBook for Book {
         self.plugins.get(plugin).map(|known| known.grants.clone())
     }
 
-    fn remembered<'a>(&'a self, origin: &'a Origin, effect: &'a Effect) -> BoxFuture<'a, Option<bool>> {
+    fn remembered<'a>(&'a self, origin: &'a Origin, effect: &'a Effect) -> BoxFuture<'a, Option<Remembered>> {
         async move { self.answers.remembered(&self.subject(origin), effect).await }.boxed()
     }
 

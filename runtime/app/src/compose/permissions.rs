@@ -22,9 +22,9 @@ use tokio_util::sync::CancellationToken;
 use super::book::Book;
 use crate::store::Answer;
 
-const USAGE: &str = "type `/permissions`, `/permissions revoke NUMBER`, `/permissions revoke all`, or \
-                     `/permissions allow NAME EFFECT` and `/permissions deny NAME EFFECT`, such as \
-                     `/permissions allow write_file write:notes/**`";
+const USAGE: &str = "type `/permissions`, `/permissions revoke NUMBER`, `/permissions revoke NAME EFFECT`, \
+                     `/permissions revoke all`, or `/permissions allow NAME EFFECT` and `/permissions deny NAME EFFECT`, \
+                     such as `/permissions allow write_file write:notes/**`";
 
 pub(super) struct Permissions {
     info: CommandInfo,
@@ -38,7 +38,7 @@ impl Permissions {
         let info = CommandInfo {
             name: "permissions".to_owned(),
             description: "Lists what was answered for good, takes it back, or answers for more".to_owned(),
-            hint: Some("[revoke NUMBER|all | allow|deny NAME EFFECT]".to_owned()),
+            hint: Some("[revoke NUMBER|all | revoke|allow|deny NAME EFFECT]".to_owned()),
         };
         Self { info, book, tools }
     }
@@ -48,6 +48,7 @@ impl Permissions {
         let done = match words.as_slice() {
             [""] => String::new(),
             ["revoke", which] => self.revoke(which).await?,
+            ["revoke", name, effect] => self.revoke_about(name, effect).await?,
             ["allow", name, effect] => self.decide(name, effect, true).await?,
             ["deny", name, effect] => self.decide(name, effect, false).await?,
             ["revoke"] => return Err(misused("no answer was named")),
@@ -68,11 +69,25 @@ impl Permissions {
             let number = which.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
             let Some(answer) = number.filter(|index| *index < answers.len()).map(|index| answers.swap_remove(index))
             else {
-                let unknown = ToolError::not_found(format!("there is no answer `{which}`"), &[]);
-                return Err(unknown.hint("type `/permissions` for their numbers"));
+                return Err(unknown(which));
             };
             answers = vec![answer];
         }
+        self.take_back(answers).await
+    }
+
+    /// Those about that tool or plugin, and exactly that effect.
+    async fn revoke_about(&self, name: &str, effect: &str) -> Result<String, ToolError> {
+        let subjects = [format!("tool {name}"), format!("plugin {name}")];
+        let mut answers = self.list().await?;
+        answers.retain(|answer| subjects.contains(&answer.subject) && answer.is_about(effect));
+        if answers.is_empty() {
+            return Err(unknown(&format!("{name} {effect}")));
+        }
+        self.take_back(answers).await
+    }
+
+    async fn take_back(&self, answers: Vec<Answer>) -> Result<String, ToolError> {
         let revoked = match answers.as_slice() {
             [one] => format!("Taken back: {}. It is asked for again.\n\n", line(one)),
             all => format!("Taken back: {} answers. What they were about is asked for again.\n\n", all.len()),
@@ -156,6 +171,11 @@ fn shown(answers: &[Answer]) -> String {
 fn line(answer: &Answer) -> String {
     let verdict = if answer.allowed { "allowed" } else { "denied" };
     format!("{}: {} {verdict}", answer.subject, answer.effects)
+}
+
+fn unknown(which: &str) -> ToolError {
+    let unknown = ToolError::not_found(format!("there is no answer `{}`", plain::line(which, 200)), &[]);
+    unknown.hint("type `/permissions` for their numbers")
 }
 
 fn misused(how: &str) -> ToolError {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use acp_runtime_agent::capability::{Effect, EffectPattern, PluginId, RootId, Roots, Touched, WorkspacePath};
-use acp_runtime_agent::gate::Refused;
+use acp_runtime_agent::gate::{Refused, Remembered};
 use acp_runtime_agent::store::StoreError;
 use rusqlite::{Connection, Row, params};
 
@@ -61,6 +61,11 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Whether it is the one about what was typed, as [`Remembered::about`] says it or as it is listed.
+    pub fn is_about(&self, text: &str) -> bool {
+        text == self.effects || text == typed(&self.class, &self.key)
+    }
+
     /// Whether it is about a plugin.
     pub fn is_about_a_plugin(&self) -> bool {
         self.subject.starts_with("plugin ")
@@ -75,9 +80,11 @@ impl Answers {
 
     /// The answer to this very question: yes, no, or none. Of several, a no goes first. A store that cannot be read has
     /// none, so the person is asked again.
-    pub async fn remembered(&self, subject: &Subject, effect: &Effect) -> Option<bool> {
-        let applies = |kept: &&Kept| kept.applies(effect, &self.roots, subject);
-        self.about(subject).await.iter().filter(applies).map(|kept| kept.allowed).min()
+    pub async fn remembered(&self, subject: &Subject, effect: &Effect) -> Option<Remembered> {
+        let kept = self.about(subject).await;
+        let applying = kept.into_iter().filter(|kept| kept.applies(effect, &self.roots, subject));
+        let answer = applying.min_by_key(|kept| kept.allowed)?;
+        Some(Remembered { allowed: answer.allowed, about: typed(&answer.class, &answer.key) })
     }
 
     /// What was refused to the subject, as it is now.
@@ -85,7 +92,10 @@ impl Answers {
         let mut refused = self.about(subject).await;
         refused.retain(|kept| !kept.allowed);
         let (roots, subject) = (self.roots.clone(), subject.clone());
-        Arc::new(move |effect| refused.iter().any(|kept| kept.applies(effect, &roots, &subject)))
+        Arc::new(move |effect: &Effect| {
+            let refusing = refused.iter().find(|kept| kept.applies(effect, &roots, &subject))?;
+            Some(typed(&refusing.class, &refusing.key))
+        })
     }
 
     /// What is kept about the subject; nothing where the store cannot be read.
@@ -204,6 +214,15 @@ impl Kept {
         };
         // A yes is about the name that it was given for, a no about the file.
         says(effect) || (!self.allowed && roots.aliases(effect).iter().any(says))
+    }
+}
+
+/// What an answer is about, to be typed.
+fn typed(class: &str, key: &str) -> String {
+    match (class, key) {
+        (PATTERN, pattern) => pattern.to_owned(),
+        (class, "") => class.to_owned(),
+        (class, key) => format!("{class}:{key}"),
     }
 }
 

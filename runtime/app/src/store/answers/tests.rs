@@ -47,6 +47,11 @@ fn run(line: &str) -> Effect {
     Effect::Run(CommandLine { program: words.next().unwrap(), arguments: words.collect() })
 }
 
+/// Whether that was answered, and how.
+async fn verdict(answers: &Answers, subject: &Subject, effect: &Effect) -> Option<bool> {
+    answers.remembered(subject, effect).await.map(|answer| answer.allowed)
+}
+
 fn lines(answers: &[Answer]) -> Vec<String> {
     answers.iter().map(|answer| format!("{} {} {}", answer.subject, answer.effects, answer.allowed)).collect()
 }
@@ -62,13 +67,13 @@ async fn answers_hold_for_their_project_subject_and_exact_effect() {
     };
     let (writer, query) = (tool("write_file"), tool("mcp__db__query"));
     let first = answers(&store, "/project", "/lib-a");
-    assert_eq!(first.remembered(&writer, &write(0, "a")).await, None);
+    assert_eq!(verdict(&first, &writer, &write(0, "a")).await, None);
     first.remember(&writer, &write(0, "a"), false).await;
     first.remember(&writer, &write(0, "a"), true).await;
     first.remember(&writer, &write(1, "b"), true).await;
     first.remember(&writer, &Effect::Move { from: path(0, "x"), to: path(1, "y") }, false).await;
     first.remember(&query, &call(true), true).await;
-    assert_eq!(first.remembered(&writer, &write(0, "a")).await, Some(true), "at once, and the last one holds");
+    assert_eq!(verdict(&first, &writer, &write(0, "a")).await, Some(true), "at once, and the last one holds");
     drop((first, store));
 
     let store = SqliteStore::new(&place.file);
@@ -83,11 +88,11 @@ async fn answers_hold_for_their_project_subject_and_exact_effect() {
         (&query, call(true), Some(true)),
         (&query, call(false), None),
     ] {
-        assert_eq!(later.remembered(subject, &effect).await, answer, "{} {effect}", subject.name);
+        assert_eq!(verdict(&later, subject, &effect).await, answer, "{} {effect}", subject.name);
     }
     let same = answers(&store, "/project", "/lib-a");
-    assert_eq!(same.remembered(&writer, &write(1, "b")).await, Some(true));
-    assert_eq!(answers(&store, "/other", "/lib-a").remembered(&writer, &write(0, "a")).await, None);
+    assert_eq!(verdict(&same, &writer, &write(1, "b")).await, Some(true));
+    assert_eq!(verdict(&answers(&store, "/other", "/lib-a"), &writer, &write(0, "a")).await, None);
 }
 
 #[tokio::test]
@@ -96,16 +101,16 @@ async fn an_answer_about_a_plugin_holds_while_it_is_the_same() {
     let answers = answers(&SqliteStore::new(&place.file), "/project", "/lib");
     let asked = plugin("bundled aar", "rights-1");
     answers.remember(&asked, &write(0, "a"), true).await;
-    assert_eq!(answers.remembered(&asked, &write(0, "a")).await, Some(true));
+    assert_eq!(verdict(&answers, &asked, &write(0, "a")).await, Some(true));
     for other in [
         plugin("installed aar", "rights-1"),
         plugin("bundled aar", "rights-2"),
         Subject { plugin: None, ..asked.clone() },
     ] {
-        assert_eq!(answers.remembered(&other, &write(0, "a")).await, None, "{other:?}");
+        assert_eq!(verdict(&answers, &other, &write(0, "a")).await, None, "{other:?}");
     }
     answers.remember(&plugin("bundled aar", "rights-2"), &write(0, "a"), false).await;
-    assert_eq!(answers.remembered(&asked, &write(0, "a")).await, None, "the new version took its place");
+    assert_eq!(verdict(&answers, &asked, &write(0, "a")).await, None, "the new version took its place");
     assert_eq!(answers.list().await.unwrap().len(), 1);
 }
 
@@ -124,10 +129,15 @@ async fn a_pattern_answers_for_all_that_it_covers() {
         answers.decide(subject, &pattern("read:src/**"), false).await.unwrap();
     }
     let all = Effect::Read(path(0, "").subtree());
-    assert_eq!(answers.remembered(&grep, &all).await, Some(false), "nobody judges what lies in it");
-    assert_eq!(answers.remembered(&guest, &all).await, None, "what lies in it is judged for itself");
+    assert_eq!(verdict(&answers, &grep, &all).await, Some(false), "nobody judges what lies in it");
+    assert_eq!(verdict(&answers, &guest, &all).await, None, "what lies in it is judged for itself");
     let refused = answers.refused(&guest).await;
-    assert!(refused(&Effect::Read(path(0, "src/a").scope())) && !refused(&Effect::Read(path(0, "docs/a").scope())));
+    assert_eq!(refused(&Effect::Read(path(0, "src/a").scope())).as_deref(), Some("read:src/**"));
+    assert_eq!(refused(&Effect::Read(path(0, "docs/a").scope())), None);
+    let answered = |about: &str, allowed| Some(Remembered { allowed, about: about.to_owned() });
+    assert_eq!(answers.remembered(&grep, &all).await, answered("read:src/**", false), "the rule and not the folder");
+    assert_eq!(answers.remembered(&writer, &write(0, "notes/old")).await, answered("write:notes/old", false));
+    assert_eq!(answers.remembered(&writer, &write(0, "notes/a")).await, answered("write:notes/**", true));
     for (subject, effect, answer) in [
         (&writer, write(0, "notes/a"), Some(true)),
         (&writer, write(0, "notes/private/a"), Some(false)),
@@ -140,7 +150,7 @@ async fn a_pattern_answers_for_all_that_it_covers() {
         (&shell, run("cargo test --config=x"), None),
         (&shell, run("cargo publish"), None),
     ] {
-        assert_eq!(answers.remembered(subject, &effect).await, answer, "{} {effect}", subject.name);
+        assert_eq!(verdict(&answers, subject, &effect).await, answer, "{} {effect}", subject.name);
     }
 }
 
@@ -159,9 +169,9 @@ async fn what_is_taken_back_is_taken_back_everywhere() {
         lines(&listed),
         ["tool write_file write `a` true", "tool write_file write `b` false", "tool write_file write:c/** true"]
     );
-    assert_eq!(other.remembered(&writer, &write(0, "a")).await, Some(true));
+    assert_eq!(verdict(&other, &writer, &write(0, "a")).await, Some(true));
     other.revoke(listed[..1].to_vec()).await.unwrap();
-    assert_eq!(one.remembered(&writer, &write(0, "a")).await, None, "in the other process, at once");
+    assert_eq!(verdict(&one, &writer, &write(0, "a")).await, None, "in the other process, at once");
     one.revoke(one.list().await.unwrap()).await.unwrap();
     assert_eq!(other.list().await.unwrap(), []);
     assert_eq!(answers(&here, "/elsewhere", "/lib").list().await.unwrap().len(), 1);
@@ -186,6 +196,6 @@ async fn a_store_that_cannot_be_written_is_asked_each_time() {
     std::fs::write(folder.path().join("file"), "").unwrap();
     let answers = answers(&SqliteStore::new(folder.path().join("file/sessions.db")), "/project", "/lib");
     answers.remember(&tool("write_file"), &write(0, "a"), true).await;
-    assert_eq!(answers.remembered(&tool("write_file"), &write(0, "a")).await, None);
+    assert_eq!(verdict(&answers, &tool("write_file"), &write(0, "a")).await, None);
     assert_eq!(answers.list().await, Ok(Vec::new()), "where nothing can be, nothing was remembered");
 }

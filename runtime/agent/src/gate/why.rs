@@ -1,0 +1,114 @@
+//! Why something was refused, and what can be done about it: words to paste, where there are some. Tested with the gate.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use super::{Origin, RefusalKind, Wish};
+use crate::capability::EffectPattern;
+use crate::plain;
+use crate::policy::Rule;
+
+/// The reason of a refusal.
+#[derive(Clone, Copy)]
+pub(super) enum Why<'a> {
+    Rule(&'a Rule),
+    /// An answer about this.
+    Remembered(&'a str),
+    Person,
+    Changed,
+    Cancelled,
+    Late(Duration),
+    /// Somebody would have to say yes to all of these.
+    NoChannel(&'a [&'a Wish]),
+    NotLent,
+}
+
+impl fmt::Display for Why<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(rule) => rule.fmt(f),
+            Self::Remembered(about) => write!(f, "the user has refused `{}` for good", plain::name(about)),
+            Self::Person => f.write_str("the user refused"),
+            Self::Changed => f.write_str("it changed while the user was asked, and was left as it is"),
+            Self::Cancelled => f.write_str("the question was withdrawn before it was answered"),
+            Self::Late(patience) => write!(f, "no answer within {} s", patience.as_secs_f64()),
+            Self::NoChannel(_) => f.write_str("it needs a person's approval and there is nobody to ask"),
+            Self::NotLent => f.write_str("it is not in what the plugin was lent"),
+        }
+    }
+}
+
+impl Why<'_> {
+    /// What a guest or a model can do about it.
+    pub(super) fn hint(&self) -> Cow<'static, str> {
+        let hint = match self {
+            Self::Rule(Rule::Mode(_)) => "the user can change the session's mode",
+            Self::Rule(Rule::DenyList(_)) => {
+                "the user can change the deny list: in the configuration, the project's or theirs, or in `--deny`"
+            }
+            Self::Rule(Rule::Undeclared) => "the plugin's author must add it to the capabilities in plugin.toml",
+            Self::Rule(Rule::NotGranted) => "the user can install the plugin anew and grant it",
+            Self::Rule(Rule::NotForThisCode) => "use another way",
+            Self::Rule(Rule::SessionFolder) => "the user can move it after the session",
+            Self::Remembered(_) | Self::Person => "ask the user what to do instead",
+            Self::Changed => "look at it again",
+            Self::Cancelled => "try again in a later turn",
+            Self::Late(_) => "go on without it, or end the turn and say what is needed",
+            Self::NoChannel(open) => return Cow::Owned(allowing(open)),
+            Self::NotLent => "the plugin's author must add it to the capabilities in plugin.toml",
+        };
+        Cow::Borrowed(hint)
+    }
+
+    /// What a person can do about it.
+    pub(super) fn remedy(&self, origin: &Origin) -> Option<Cow<'static, str>> {
+        let remedy = match self {
+            Self::Rule(Rule::Mode(_)) => Some("change the session's mode, with `/mode` or `--mode`"),
+            Self::Rule(Rule::DenyList(_)) => {
+                Some("change the deny list: in the configuration, the project's or your own, or in `--deny`")
+            }
+            Self::Rule(Rule::Undeclared) | Self::NotLent | Self::NoChannel(_) => return Some(self.hint()),
+            Self::Rule(Rule::NotGranted) => Some("install the plugin anew and grant it"),
+            Self::Rule(Rule::NotForThisCode) | Self::Person | Self::Cancelled => None,
+            Self::Rule(Rule::SessionFolder) => Some("move it after the session, or open one without that folder"),
+            Self::Remembered(about) => return Some(Cow::Owned(taking_back(origin, about))),
+            Self::Changed => Some("look at it again"),
+            Self::Late(_) => Some("set `permission.timeout` higher in the configuration, or to 0"),
+        };
+        remedy.map(Cow::Borrowed)
+    }
+
+    /// Of which kind the refusal is.
+    pub(super) fn kind(self) -> RefusalKind {
+        match self {
+            Self::Rule(_) | Self::Remembered(_) | Self::Person | Self::Late(_) | Self::NoChannel(_) | Self::NotLent => {
+                RefusalKind::Denied
+            }
+            Self::Cancelled => RefusalKind::Cancelled,
+            Self::Changed => RefusalKind::Conflict,
+        }
+    }
+}
+
+/// How to allow all of these before there is nobody to ask.
+fn allowing(open: &[&Wish]) -> String {
+    let mut patterns: Vec<String> = open.iter().map(|wish| EffectPattern::exactly(&wish.real).to_string()).collect();
+    patterns.dedup();
+    let options: Vec<String> = patterns.iter().map(|pattern| format!("--allow {}", quoted(pattern))).collect();
+    format!("allow it beforehand with `{}`, or run in an editor", options.join(" "))
+}
+
+/// One word for a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@+=".contains(c);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+/// How to take the answer back.
+fn taking_back(origin: &Origin, about: &str) -> String {
+    match origin.name().filter(|_| plain::name(about) == about) {
+        Some(name) => format!("take the answer back with `/permissions revoke {name} {about}`"),
+        None => "take the answer back with `/permissions`".to_owned(),
+    }
+}
