@@ -254,6 +254,7 @@ async fn a_question_without_an_answer_is_a_no_in_time() {
 
 /// What a refusal says is pasted as it is, behind `acp-runtime run`, and is enough.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "pastes into a shell")]
 fn a_refusal_says_what_to_allow() {
     let runtime = Runtime::new().file("old name.txt", "a").file("[1]{a,b}.txt", "a");
     for (tool, arguments, allowing) in [
