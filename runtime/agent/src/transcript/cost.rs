@@ -35,8 +35,8 @@ impl Price {
         const MILLION: f64 = 1_000_000.0;
         let cached = usage.cached.min(usage.input);
         let parts = [(usage.input - cached, self.input), (cached, self.cached), (usage.output, self.output)];
-        let amount = parts.into_iter().map(|(tokens, price)| tokens as f64 * price / MILLION).sum();
-        Cost { amount, currency: self.currency.clone() }
+        let amount: f64 = parts.into_iter().map(|(tokens, price)| tokens as f64 * price / MILLION).sum();
+        Cost { amount: finite(amount), currency: self.currency.clone() }
     }
 }
 
@@ -66,10 +66,17 @@ impl Spending {
     }
 }
 
-/// To a billionth, so that sums look like what was added.
+/// To a billionth, so that sums look like what was added. What is too large for that stays as it is, and finite: JSON knows
+/// no other numbers.
 fn rounded(amount: f64) -> f64 {
     const BILLION: f64 = 1e9;
-    (amount * BILLION).round() / BILLION
+    let billionths = (amount * BILLION).round();
+    if billionths.is_finite() { billionths / BILLION } else { finite(amount) }
+}
+
+/// The largest number in the place of what is larger than any.
+fn finite(amount: f64) -> f64 {
+    amount.min(f64::MAX)
 }
 
 #[cfg(test)]
@@ -98,6 +105,18 @@ mod tests {
             let cost = price().of(&usage);
             assert!((cost.amount - amount).abs() < 1e-12, "{usage:?}: {cost:?}");
         }
+    }
+
+    #[test]
+    fn sums_stay_finite() {
+        let mut spending = Spending::default();
+        for _ in 0..3 {
+            spending.add(&cost(1e308, "USD"));
+        }
+        assert_eq!(spending.latest().unwrap().amount.to_bits(), f64::MAX.to_bits());
+        let dear = Price { input: f64::MAX, ..price() };
+        let usage = Usage { input: u64::MAX, ..Usage::default() };
+        assert!(dear.of(&usage).amount.is_finite());
     }
 
     #[test]
