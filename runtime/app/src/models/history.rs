@@ -2,7 +2,7 @@
 //!
 //! The models' own words go back as they came; everything else is repaired where providers would refuse the whole
 //! request for it, since a refused history can never be continued: odd tool names, arguments that are no object,
-//! messages without content, two messages of the person in a row. Tested here by a table, and by what providers are sent.
+//! messages without content, two messages of the person in a row, one right behind the result of a tool. Tested here by a table, and by what providers are sent.
 
 use std::collections::HashMap;
 
@@ -48,9 +48,13 @@ pub(super) fn chat_request(request: &ModelRequest, wire: WireFormat) -> ChatRequ
     chat
 }
 
-/// What the person said in several messages in a row, as one. So it is after a summary, and after a turn that ended before
-/// the model has said anything. Some providers, and the templates of many models, refuse two messages of one side; none
-/// refuses one, so it is the same for all of them.
+/// What stands for the model's answer to the results of tools, where a turn has ended before there was one.
+const NO_ANSWER: &str = "(The turn ended here.)";
+
+/// What the person said in several messages in a row, as one, and an answer where the results of tools have none. So it is
+/// after a summary, and after a turn that ended before the model has said anything. Some providers, and the templates of
+/// many models, refuse two messages of one side, or one of the person right behind a result; none refuses these, so it is the
+/// same for all of them.
 fn alternating(messages: impl Iterator<Item = ChatMessage>) -> Vec<ChatMessage> {
     let mut all: Vec<ChatMessage> = Vec::new();
     for message in messages {
@@ -58,7 +62,12 @@ fn alternating(messages: impl Iterator<Item = ChatMessage>) -> Vec<ChatMessage> 
             Some(last) if (&last.role, &message.role) == (&ChatRole::User, &ChatRole::User) => {
                 join(&mut last.content, message.content);
             }
-            _ => all.push(message),
+            last => {
+                if last.is_some_and(|last| last.role == ChatRole::Tool) && message.role == ChatRole::User {
+                    all.push(ChatMessage::assistant(NO_ANSWER));
+                }
+                all.push(message);
+            }
         }
     }
     all
@@ -239,11 +248,11 @@ mod tests {
             A B: user["A\n\nB"]
             A B C d E F: user["A\n\nB\n\nC"] assistant["d"] user["E\n\nF"]
             A - B: user["A\n\nB"]
-            A b t C D: user["A"] assistant["b"] tool[result] user["C\n\nD"]
+            A b t C D: user["A"] assistant["b"] tool[result] assistant["(The turn ended here.)"] user["C\n\nD"]
             A i B: user["A" image "\n\nB"]
             i A: user[image "\n\nA"]
             i i: user[image image]
-            A t A: user["A"] tool[result] user["A"]
+            A t A: user["A"] tool[result] assistant["(The turn ended here.)"] user["A"]
         "#]]
         .assert_eq(&table);
     }
