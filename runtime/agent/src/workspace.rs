@@ -31,8 +31,8 @@ pub enum WorkspaceError {
         /// `file` or `directory`.
         expected: &'static str,
     },
-    /// The file is not text in UTF-8.
-    #[error("`{path}` is not a text file in UTF-8: it seems to be {seems}")]
+    /// The file is not text.
+    #[error("`{path}` is not a text file: it seems to be {seems}")]
     NotText {
         /// The path.
         path: String,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use acp_runtime_agent::workspace::{Excerpt, LineRange, WorkspaceError};
 use cap_std::fs::{Dir, File, Metadata, OpenOptions, Permissions};
 
-use super::encoding;
+use super::encoding::{self, Encoding};
 use super::place::Place;
 
 /// The most that is read of a file, in bytes.
@@ -71,10 +71,13 @@ fn end_of(place: &Place, rest: &io::Take<File>, lines: u32, text: String) -> Res
 }
 
 fn text(place: &Place, bytes: Vec<u8>) -> Result<String, WorkspaceError> {
-    encoding::text(bytes).map_err(|seems| WorkspaceError::NotText { path: place.shown.clone(), seems })
+    encoding::read(bytes)
+        .map(|(text, _)| text)
+        .map_err(|seems| WorkspaceError::NotText { path: place.shown.clone(), seems })
 }
 
-/// Creates or replaces a file, whole or not at all, with the folders above it.
+/// Creates or replaces a file, whole or not at all, with the folders above it. Text takes the place of text in the same
+/// encoding.
 pub(super) fn write(place: &Place, text: &str) -> Result<(), WorkspaceError> {
     let fail = |error| place.failure(&error);
     let (folder, name) = place.entry().ok_or_else(|| place.not_a("file"))?;
@@ -84,7 +87,19 @@ pub(super) fn write(place: &Place, text: &str) -> Result<(), WorkspaceError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(fail(error)),
     };
-    replace(&folder, name, old, |file| file.write_all(text.as_bytes())).map_err(fail)
+    let encoding = if old.is_some() { encoding_of(place) } else { Encoding::Utf8 };
+    let bytes = encoding.write(text).map_err(|error| place.unusable(error.to_string()))?;
+    replace(&folder, name, old, |file| file.write_all(&bytes)).map_err(fail)
+}
+
+/// How the text of a file is written; what is no text gives way to UTF-8.
+fn encoding_of(place: &Place) -> Encoding {
+    let Ok((file, metadata)) = place.file() else { return Encoding::Utf8 };
+    let mut bytes = Vec::new();
+    if metadata.len() > MOST_READ || file.take(MOST_READ).read_to_end(&mut bytes).is_err() {
+        return Encoding::Utf8;
+    }
+    encoding::read(bytes).map_or(Encoding::Utf8, |(_, encoding)| encoding)
 }
 
 /// A number for what stands there: for the bytes of a file, or for what is known of one that is too large to be read. One
