@@ -23,7 +23,7 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use serde_json::Value;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 /// The server. It ends when it is dropped.
@@ -67,7 +67,10 @@ enum Step {
     Thought(String),
     Signature(String),
     SealedThought(String),
-    Call { name: String, deltas: Vec<String> },
+    Call(String),
+    Arguments(String),
+    CallEnd,
+    Hold(Arc<Notify>),
     Usage { input: u64, output: u64 },
     Stop(Stop),
     Refusal(String),
@@ -95,6 +98,14 @@ pub enum Stop {
     Filter,
 }
 
+/// What an answer ends with.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ending {
+    stop: Option<Stop>,
+    /// Tokens of the request and of the answer; of the former half were cached.
+    usage: Option<(u64, u64)>,
+}
+
 /// How a provider writes what a model does. Every method gives bytes for the body.
 trait Wire: Send {
     fn content_type(&self) -> &'static str {
@@ -114,16 +125,29 @@ trait Wire: Send {
     fn sealed_thought(&mut self, _data: &str) -> String {
         String::new()
     }
-    /// A tool call, its arguments in pieces.
-    fn call(&mut self, name: &str, deltas: &[String]) -> String;
-    fn usage(&mut self, input: u64, output: u64) -> String;
-    fn stop(&mut self, stop: Stop) -> String;
-    /// The model refuses, in these words or in none. A format that has no form for it says the words.
-    fn refusal(&mut self, words: &str) -> String {
-        self.text(words)
+    /// A tool call begins.
+    fn call(&mut self, name: &str) -> String;
+    /// More of its arguments. Formats in which they come whole keep them until the end.
+    fn arguments(&mut self, delta: &str) -> String;
+    /// Its end.
+    fn call_end(&mut self) -> String {
+        String::new()
+    }
+    /// The tokens, where they are told before the end.
+    fn usage(&mut self, _input: u64, _output: u64) -> String {
+        String::new()
+    }
+    /// The reason to stop, where it is told before the end.
+    fn stop(&mut self, _stop: Stop) -> String {
+        String::new()
+    }
+    /// The model refuses, in these words or in none, and what it stops for. A format that has no form for it says the
+    /// words.
+    fn refusal(&mut self, words: &str) -> (String, Option<Stop>) {
+        (self.text(words), None)
     }
     /// What ends every answer.
-    fn end(&mut self) -> String;
+    fn end(&mut self, ending: Ending) -> String;
     /// A sign of life.
     fn heartbeat(&self) -> String {
         ": ping\n\n".to_owned()
@@ -274,8 +298,27 @@ impl Reply {
 
     /// Then a tool call with its arguments in these pieces.
     pub fn call(self, name: &str, deltas: &[&str]) -> Self {
-        let deltas = deltas.iter().map(|&delta| delta.to_owned()).collect();
-        self.step(Step::Call { name: name.to_owned(), deltas })
+        self.begin_call(name, deltas).end_call()
+    }
+
+    /// Then a tool call that is not whole yet, with its arguments so far.
+    pub fn begin_call(self, name: &str, deltas: &[&str]) -> Self {
+        self.step(Step::Call(name.to_owned())).write_arguments(deltas)
+    }
+
+    /// Then more of the arguments of the call that was begun.
+    pub fn write_arguments(self, deltas: &[&str]) -> Self {
+        deltas.iter().fold(self, |reply, &delta| reply.step(Step::Arguments(delta.to_owned())))
+    }
+
+    /// Then the end of the call that was begun.
+    pub fn end_call(self) -> Self {
+        self.step(Step::CallEnd)
+    }
+
+    /// Then nothing until the test says go.
+    pub fn hold(self, go: &Arc<Notify>) -> Self {
+        self.step(Step::Hold(go.clone()))
     }
 
     /// Then the tokens.
@@ -405,6 +448,7 @@ impl Drop for Leaving {
 struct Playing {
     steps: VecDeque<Step>,
     wire: Box<dyn Wire>,
+    ending: Ending,
     watch: Leaving,
 }
 
@@ -413,28 +457,44 @@ fn events(mut steps: Vec<Step>, mut wire: Box<dyn Wire>, watch: Leaving) -> BoxS
     if !steps.iter().any(|step| {
         matches!(step, Step::Stop(_) | Step::Refusal(_) | Step::End | Step::Disconnect | Step::Stall | Step::Trickle(_))
     }) {
-        let calls = steps.iter().any(|step| matches!(step, Step::Call { .. }));
+        let calls = steps.iter().any(|step| matches!(step, Step::Call(_)));
         steps.push(Step::Stop(if calls { Stop::Tools } else { Stop::Finished }));
     }
     // Usage comes last, as from the providers.
     steps.sort_by_key(|step| matches!(step, Step::Usage { .. }));
     steps.insert(0, Step::Raw(wire.begin()));
-    let playing = Playing { steps: steps.into(), wire, watch };
+    let playing = Playing { steps: steps.into(), wire, ending: Ending::default(), watch };
     stream::unfold(Some(playing), |playing| async move {
-        let Playing { mut steps, mut wire, watch } = playing?;
+        let Playing { mut steps, mut wire, mut ending, watch } = playing?;
         let bytes = match steps.pop_front() {
             Some(Step::Text(text)) => wire.text(&text),
             Some(Step::Thought(text)) => wire.thought(&text),
             Some(Step::Signature(signature)) => wire.signature(&signature),
             Some(Step::SealedThought(data)) => wire.sealed_thought(&data),
-            Some(Step::Refusal(words)) => wire.refusal(&words),
+            Some(Step::Refusal(words)) => {
+                let (bytes, stop) = wire.refusal(&words);
+                ending.stop = ending.stop.or(stop);
+                bytes
+            }
             Some(Step::Heartbeat) => wire.heartbeat(),
             Some(Step::Unknown) => wire.unknown(),
             Some(Step::Malformed) => wire.malformed(),
             Some(Step::Failure(message)) => wire.failure(&message),
-            Some(Step::Call { name, deltas }) => wire.call(&name, &deltas),
-            Some(Step::Usage { input, output }) => wire.usage(input, output),
-            Some(Step::Stop(stop)) => wire.stop(stop),
+            Some(Step::Call(name)) => wire.call(&name),
+            Some(Step::Arguments(delta)) => wire.arguments(&delta),
+            Some(Step::CallEnd) => wire.call_end(),
+            Some(Step::Hold(go)) => {
+                go.notified().await;
+                String::new()
+            }
+            Some(Step::Usage { input, output }) => {
+                ending.usage = Some((input, output));
+                wire.usage(input, output)
+            }
+            Some(Step::Stop(stop)) => {
+                ending.stop = Some(stop);
+                wire.stop(stop)
+            }
             Some(Step::Raw(bytes)) => bytes,
             Some(Step::Trickle(bytes)) => {
                 tokio::time::sleep(std::time::Duration::from_millis(100)).await;
@@ -454,10 +514,10 @@ fn events(mut steps: Vec<Step>, mut wire: Box<dyn Wire>, watch: Leaving) -> BoxS
             }
             None => {
                 watch.complete();
-                return Some((Ok(Bytes::from(wire.end())), None));
+                return Some((Ok(Bytes::from(wire.end(ending))), None));
             }
         };
-        Some((Ok(Bytes::from(bytes)), Some(Playing { steps, wire, watch })))
+        Some((Ok(Bytes::from(bytes)), Some(Playing { steps, wire, ending, watch })))
     })
     // A chunk of no bytes would end the body.
     .filter(|chunk| std::future::ready(!matches!(chunk, Ok(bytes) if bytes.is_empty())))

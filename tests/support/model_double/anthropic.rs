@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Stop, Wire};
+use super::{Ending, Stop, Wire};
 
 /// One answer in this format: blocks of content, one after the other.
 #[derive(Default)]
@@ -11,8 +11,6 @@ pub(super) struct Anthropic {
     blocks: usize,
     /// The type of the block that is open.
     open: Option<&'static str>,
-    stop: Option<Stop>,
-    usage: Option<(u64, u64)>,
 }
 
 fn event(data: &Value) -> String {
@@ -78,36 +76,33 @@ impl Wire for Anthropic {
         closed + &event(&json!({ "type": "content_block_start", "index": self.blocks, "content_block": block }))
     }
 
-    fn call(&mut self, name: &str, deltas: &[String]) -> String {
+    fn call(&mut self, name: &str) -> String {
         let closed = self.close();
         self.open = Some("tool_use");
         let block = json!({ "type": "tool_use", "id": format!("toolu_{}", self.blocks), "name": name, "input": {} });
         let start = event(&json!({ "type": "content_block_start", "index": self.blocks, "content_block": block }));
-        let deltas: String = std::iter::once("")
-            .chain(deltas.iter().map(String::as_str))
-            .map(|delta| self.delta(&json!({ "type": "input_json_delta", "partial_json": delta })))
-            .collect();
-        closed + &start + &deltas
+        closed + &start + &self.arguments("")
     }
 
-    fn usage(&mut self, input: u64, output: u64) -> String {
-        self.usage = Some((input, output));
-        String::new()
+    fn arguments(&mut self, delta: &str) -> String {
+        self.delta(&json!({ "type": "input_json_delta", "partial_json": delta }))
     }
 
-    fn stop(&mut self, stop: Stop) -> String {
-        self.stop = Some(stop);
+    fn call_end(&mut self) -> String {
         self.close()
     }
 
-    fn refusal(&mut self, words: &str) -> String {
-        let text = if words.is_empty() { String::new() } else { self.text(words) };
-        self.stop = Some(Stop::Filter);
-        text + &self.close()
+    fn stop(&mut self, _: Stop) -> String {
+        self.close()
     }
 
-    fn end(&mut self) -> String {
-        let reason = match self.stop {
+    fn refusal(&mut self, words: &str) -> (String, Option<Stop>) {
+        let text = if words.is_empty() { String::new() } else { self.text(words) };
+        (text + &self.close(), Some(Stop::Filter))
+    }
+
+    fn end(&mut self, Ending { stop, usage }: Ending) -> String {
+        let reason = match stop {
             Some(Stop::Finished) => "end_turn",
             Some(Stop::Tools) => "tool_use",
             Some(Stop::Length) => "max_tokens",
@@ -115,7 +110,7 @@ impl Wire for Anthropic {
             None => "pause_turn",
         };
         // What is read from the cache is not in `input_tokens`.
-        let usage = self.usage.map_or(json!({ "output_tokens": 1 }), |(input, output)| {
+        let usage = usage.map_or(json!({ "output_tokens": 1 }), |(input, output)| {
             json!({
                 "input_tokens": input - input / 2, "cache_read_input_tokens": input / 2,
                 "cache_creation_input_tokens": 0, "output_tokens": output,

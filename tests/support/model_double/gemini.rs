@@ -4,14 +4,14 @@
 
 use serde_json::{Value, json};
 
-use super::{Stop, Wire};
+use super::{Ending, Stop, Wire};
 
 /// One answer in this format: every event is a whole response with the next parts of the content.
 #[derive(Default)]
 pub(super) struct Gemini {
-    stop: Option<Stop>,
     blocked: bool,
-    usage: Option<(u64, u64)>,
+    /// The call that is open: its name, and its arguments so far.
+    call: (String, String),
     /// Goes with the next part.
     signature: Option<String>,
 }
@@ -44,45 +44,43 @@ impl Wire for Gemini {
         String::new()
     }
 
-    /// Arguments come whole.
-    fn call(&mut self, name: &str, deltas: &[String]) -> String {
-        let arguments: Value = serde_json::from_str(&deltas.concat()).unwrap_or_else(|_| json!({}));
+    fn call(&mut self, name: &str) -> String {
+        self.call = (name.to_owned(), String::new());
+        String::new()
+    }
+
+    fn arguments(&mut self, delta: &str) -> String {
+        self.call.1.push_str(delta);
+        String::new()
+    }
+
+    fn call_end(&mut self) -> String {
+        let (name, arguments) = std::mem::take(&mut self.call);
+        let arguments: Value = serde_json::from_str(&arguments).unwrap_or_else(|_| json!({}));
         self.part(json!({ "functionCall": { "name": name, "args": arguments } }))
     }
 
-    fn usage(&mut self, input: u64, output: u64) -> String {
-        self.usage = Some((input, output));
-        String::new()
-    }
-
-    fn stop(&mut self, stop: Stop) -> String {
-        self.stop = Some(stop);
-        String::new()
-    }
-
     /// Without words the prompt is blocked, and there is no candidate at all.
-    fn refusal(&mut self, words: &str) -> String {
+    fn refusal(&mut self, words: &str) -> (String, Option<Stop>) {
         if words.is_empty() {
             self.blocked = true;
-            return event(
-                &json!({ "promptFeedback": { "blockReason": "PROHIBITED_CONTENT" }, "modelVersion": "double" }),
-            );
+            let feedback = json!({ "blockReason": "PROHIBITED_CONTENT" });
+            return (event(&json!({ "promptFeedback": feedback, "modelVersion": "double" })), None);
         }
-        self.stop = Some(Stop::Filter);
-        self.text(words)
+        (self.text(words), Some(Stop::Filter))
     }
 
-    fn end(&mut self) -> String {
+    fn end(&mut self, Ending { stop, usage }: Ending) -> String {
         if self.blocked {
             return String::new();
         }
-        let reason = match self.stop {
+        let reason = match stop {
             Some(Stop::Finished | Stop::Tools) => "STOP",
             Some(Stop::Length) => "MAX_TOKENS",
             Some(Stop::Filter) => "SAFETY",
             None => "FINISH_REASON_UNSPECIFIED",
         };
-        let usage = self.usage.map(|(input, output)| {
+        let usage = usage.map(|(input, output)| {
             json!({
                 "promptTokenCount": input, "cachedContentTokenCount": input / 2, "candidatesTokenCount": output,
                 "totalTokenCount": input + output,

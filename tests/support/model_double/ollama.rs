@@ -3,13 +3,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Stop, Wire};
+use super::{Ending, Stop, Wire};
 
 /// One answer in this format.
 #[derive(Default)]
 pub(super) struct Ollama {
-    stop: Option<Stop>,
-    usage: Option<(u64, u64)>,
+    /// The call that is open: its name, and its arguments so far.
+    call: (String, String),
 }
 
 fn line(data: &Value) -> String {
@@ -33,34 +33,35 @@ impl Wire for Ollama {
         message(&json!({ "role": "assistant", "content": "", "thinking": text }))
     }
 
-    /// Arguments come whole, and are an object.
-    fn call(&mut self, name: &str, deltas: &[String]) -> String {
-        let arguments: Value = serde_json::from_str(&deltas.concat()).unwrap_or_else(|_| json!({}));
+    fn call(&mut self, name: &str) -> String {
+        self.call = (name.to_owned(), String::new());
+        String::new()
+    }
+
+    fn arguments(&mut self, delta: &str) -> String {
+        self.call.1.push_str(delta);
+        String::new()
+    }
+
+    /// Arguments are an object.
+    fn call_end(&mut self) -> String {
+        let (name, arguments) = std::mem::take(&mut self.call);
+        let arguments: Value = serde_json::from_str(&arguments).unwrap_or_else(|_| json!({}));
         let calls = json!([{ "function": { "name": name, "arguments": arguments } }]);
         message(&json!({ "role": "assistant", "content": "", "tool_calls": calls }))
     }
 
-    fn usage(&mut self, input: u64, output: u64) -> String {
-        self.usage = Some((input, output));
-        String::new()
-    }
-
-    fn stop(&mut self, stop: Stop) -> String {
-        self.stop = Some(stop);
-        String::new()
-    }
-
-    fn end(&mut self) -> String {
-        let reason = match self.stop {
+    fn end(&mut self, Ending { stop, usage }: Ending) -> String {
+        let reason = match stop {
             Some(Stop::Length) => "length",
             _ => "stop",
         };
         let mut done = json!({ "model": "double", "message": { "role": "assistant", "content": "" }, "done": true });
         // Versions before 0.2 did not say why.
-        if self.stop.is_some() {
+        if stop.is_some() {
             done["done_reason"] = reason.into();
         }
-        if let Some((input, output)) = self.usage {
+        if let Some((input, output)) = usage {
             done["prompt_eval_count"] = input.into();
             done["prompt_eval_cached_count"] = (input / 2).into();
             done["eval_count"] = output.into();

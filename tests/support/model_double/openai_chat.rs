@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Stop, Wire};
+use super::{Ending, Stop, Wire};
 
 /// One answer in this format.
 #[derive(Default)]
@@ -35,18 +35,25 @@ impl Wire for OpenAiChat {
         choice(&json!({ "reasoning_content": text }), None)
     }
 
-    fn call(&mut self, name: &str, deltas: &[String]) -> String {
+    fn call(&mut self, name: &str) -> String {
         let index = self.calls;
-        self.calls += 1;
         let head = json!({
             "index": index,
             "id": format!("call_{index}"),
             "type": "function",
             "function": { "name": name, "arguments": "" },
         });
-        let arguments = |delta: &String| json!({ "index": index, "function": { "arguments": delta } });
-        let pieces = std::iter::once(head).chain(deltas.iter().map(arguments));
-        pieces.map(|piece| choice(&json!({ "tool_calls": [piece] }), None)).collect()
+        choice(&json!({ "tool_calls": [head] }), None)
+    }
+
+    fn arguments(&mut self, delta: &str) -> String {
+        let piece = json!({ "index": self.calls, "function": { "arguments": delta } });
+        choice(&json!({ "tool_calls": [piece] }), None)
+    }
+
+    fn call_end(&mut self) -> String {
+        self.calls += 1;
+        String::new()
     }
 
     fn usage(&mut self, input: u64, output: u64) -> String {
@@ -73,11 +80,11 @@ impl Wire for OpenAiChat {
         choice(&json!({}), Some(reason))
     }
 
-    fn refusal(&mut self, words: &str) -> String {
+    fn refusal(&mut self, words: &str) -> (String, Option<Stop>) {
         if words.is_empty() {
-            return self.stop(Stop::Filter);
+            return (self.stop(Stop::Filter), None);
         }
-        choice(&json!({ "refusal": words }), None) + &self.stop(Stop::Finished)
+        (choice(&json!({ "refusal": words }), None) + &self.stop(Stop::Finished), None)
     }
 
     fn unknown(&self) -> String {
@@ -92,7 +99,7 @@ impl Wire for OpenAiChat {
         event(&json!({ "error": { "message": message, "type": "server_error", "code": null } }))
     }
 
-    fn end(&mut self) -> String {
+    fn end(&mut self, _: Ending) -> String {
         "data: [DONE]\n\n".to_owned()
     }
 

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{Stop, Wire};
+use super::{Ending, Stop, Wire};
 
 /// One answer in this format: items of output, one after the other.
 #[derive(Default)]
 pub(super) struct OpenAiResponses {
     items: usize,
-    stop: Option<Stop>,
-    usage: Option<(u64, u64)>,
+    /// The call that is open: its name, and its arguments so far.
+    call: (String, String),
 }
 
 fn event(data: &Value) -> String {
@@ -23,6 +23,15 @@ fn response(status: &str, more: &Value) -> Value {
         response[key] = value.clone();
     }
     response
+}
+
+impl OpenAiResponses {
+    /// The call that is open, with these arguments.
+    fn item(&self, arguments: &str) -> Value {
+        let (index, name) = (self.items, &self.call.0);
+        json!({ "type": "function_call", "id": format!("fc_{index}"), "call_id": format!("call_{index}"),
+            "name": name, "arguments": arguments })
+    }
 }
 
 impl Wire for OpenAiResponses {
@@ -48,51 +57,43 @@ impl Wire for OpenAiResponses {
         event(&json!({ "type": "response.output_item.done", "output_index": index, "item": item }))
     }
 
-    fn call(&mut self, name: &str, deltas: &[String]) -> String {
+    fn call(&mut self, name: &str) -> String {
+        self.call = (name.to_owned(), String::new());
+        let item = self.item("");
+        event(&json!({ "type": "response.output_item.added", "output_index": self.items, "item": item }))
+    }
+
+    fn arguments(&mut self, delta: &str) -> String {
+        self.call.1.push_str(delta);
         let index = self.items;
+        event(&json!({ "type": "response.function_call_arguments.delta", "item_id": format!("fc_{index}"),
+            "output_index": index, "delta": delta }))
+    }
+
+    fn call_end(&mut self) -> String {
+        let (index, item) = (self.items, self.item(&self.call.1));
         self.items += 1;
-        let item = |arguments: &str| {
-            json!({ "type": "function_call", "id": format!("fc_{index}"), "call_id": format!("call_{index}"),
-                "name": name, "arguments": arguments })
-        };
-        let start = json!({ "type": "response.output_item.added", "output_index": index, "item": item("") });
-        let delta = |delta: &String| {
-            event(&json!({ "type": "response.function_call_arguments.delta", "item_id": format!("fc_{index}"),
-                "output_index": index, "delta": delta }))
-        };
-        let done =
-            json!({ "type": "response.output_item.done", "output_index": index, "item": item(&deltas.concat()) });
-        event(&start) + &deltas.iter().map(delta).collect::<String>() + &event(&done)
+        event(&json!({ "type": "response.output_item.done", "output_index": index, "item": item }))
     }
 
-    fn usage(&mut self, input: u64, output: u64) -> String {
-        self.usage = Some((input, output));
-        String::new()
-    }
-
-    fn stop(&mut self, stop: Stop) -> String {
-        self.stop = Some(stop);
-        String::new()
-    }
-
-    fn refusal(&mut self, words: &str) -> String {
+    fn refusal(&mut self, words: &str) -> (String, Option<Stop>) {
         if words.is_empty() {
-            self.stop = Some(Stop::Filter);
-            return String::new();
+            return (String::new(), Some(Stop::Filter));
         }
-        event(&json!({ "type": "response.refusal.delta", "item_id": "msg_1", "output_index": self.items,
-            "content_index": 0, "delta": words }))
+        let refusal = json!({ "type": "response.refusal.delta", "item_id": "msg_1", "output_index": self.items,
+            "content_index": 0, "delta": words });
+        (event(&refusal), None)
     }
 
-    fn end(&mut self) -> String {
-        let usage = self.usage.map(|(input, output)| {
+    fn end(&mut self, Ending { stop, usage }: Ending) -> String {
+        let usage = usage.map(|(input, output)| {
             json!({
                 "input_tokens": input, "input_tokens_details": { "cached_tokens": input / 2 },
                 "output_tokens": output, "output_tokens_details": { "reasoning_tokens": 0 },
                 "total_tokens": input + output,
             })
         });
-        let cut = match self.stop {
+        let cut = match stop {
             Some(Stop::Length) => Some("max_output_tokens"),
             Some(Stop::Filter) => Some("content_filter"),
             Some(Stop::Finished | Stop::Tools) | None => None,
