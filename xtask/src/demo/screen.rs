@@ -23,12 +23,14 @@ enum Ink {
 pub(crate) struct Screen {
     colours: bool,
     in_text: bool,
+    /// All that the agent has said.
+    said: String,
 }
 
 impl Screen {
     pub(crate) fn new() -> Self {
         let colours = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Self { colours, in_text: false }
+        Self { colours, in_text: false, said: String::new() }
     }
 
     /// Something about the demo itself.
@@ -50,6 +52,12 @@ impl Screen {
         }
         print!("{text}");
         self.in_text = true;
+        self.said.push_str(text);
+    }
+
+    /// All that the agent has said.
+    pub(crate) fn said(&self) -> &str {
+        &self.said
     }
 
     /// A tool is called.
