@@ -224,3 +224,36 @@ async fn keys_are_read_by_nobody() {
     }
     editor.close().await;
 }
+
+/// Links that lead out of the session's folders, to a folder and to a file.
+#[cfg(unix)]
+#[tokio::test]
+async fn no_search_follows_a_link_out() {
+    let runtime = Runtime::new().file("src/own.txt", "needle in the project\n");
+    let outside = runtime.outside("elsewhere");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("secret.txt"), "needle outside\n").unwrap();
+    for (link, target) in [("src/folder", outside.clone()), ("src/file.txt", outside.join("secret.txt"))] {
+        std::os::unix::fs::symlink(target, runtime.project().join(link)).unwrap();
+    }
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    for (tool, arguments, found) in [
+        ("find_files", json!({ "pattern": "*.txt" }), Some("src/own.txt")),
+        ("grep", json!({ "pattern": "needle" }), Some("src/own.txt:1:needle in the project")),
+        ("find_files", json!({ "pattern": "*", "path": "src/folder" }), None),
+        ("grep", json!({ "pattern": "needle", "path": "src/folder" }), None),
+        ("grep", json!({ "pattern": "needle", "path": "src/file.txt" }), None),
+        ("list_directory", json!({ "path": "src/folder" }), None),
+        ("read_file", json!({ "path": "src/file.txt" }), None),
+        ("read_file", json!({ "path": "src/folder/secret.txt" }), None),
+    ] {
+        let said = editor.prompt(&session, &format!("/call {tool} {arguments}")).await.text();
+        assert!(!said.contains("needle outside") && !said.contains("secret.txt:"), "{tool} {arguments}: {said}");
+        match found {
+            Some(found) => assert!(said.contains(found), "{tool} {arguments}: {said}"),
+            None => assert!(said.starts_with("error: "), "{tool} {arguments}: {said}"),
+        }
+    }
+    editor.close().await;
+}
