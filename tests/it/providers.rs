@@ -122,11 +122,68 @@ async fn calls_and_results_go_both_ways() {
     }
 }
 
-/// A cancel closes the provider's stream, and the session goes on.
+/// Each provider says in its own words that a request is too long. It is made once more, with a summary; where that does
+/// not help the error says so, and the session goes on.
+#[tokio::test]
+async fn what_is_longer_than_the_window_is_summed_up() {
+    let openai = r#"{"error":{"message":"This model's maximum context length is 8192 tokens.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#;
+    for (wire, body) in [
+        ("openai-chat", openai),
+        ("openai-responses", openai),
+        (
+            "anthropic",
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 207564 tokens > 200000 maximum"}}"#,
+        ),
+        (
+            "gemini",
+            r#"{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}"#,
+        ),
+        ("ollama", r#"{"error":"the input length exceeds the context length"}"#),
+    ] {
+        let too_long = || Reply::status(400).body(body);
+        let double = ModelDouble::start([
+            Reply::text("one"),
+            too_long(),
+            Reply::text("They count."),
+            Reply::text("two"),
+            too_long(),
+            Reply::text("They still count."),
+            too_long(),
+            Reply::text("three"),
+        ])
+        .await;
+        let editor = runtime(&double.base_url(), wire).editor().await;
+        let session = editor.new_session().await;
+        editor.prompt(&session, "Count with me.").await;
+        let turn = editor.prompt(&session, "Go on.").await;
+        // This client is shown the summary as a message.
+        assert_eq!((turn.stop.as_str(), turn.text().as_str()), ("end_turn", "They count.two"), "{wire}");
+        let retried = double.asked()[3].body.to_string();
+        assert!(retried.contains("They count.") && retried.contains("Go on."), "{wire}: {retried}");
+        assert!(!retried.contains("Count with me."), "{wire}: {retried}");
+        let error = editor.turn(editor.begin_prompt(&session, "And on.")).await.unwrap_err();
+        assert_eq!(
+            (&error.data["reason"], &error.data["retryable"]),
+            (&json!("context_overflow"), &json!(false)),
+            "{wire}"
+        );
+        assert!(error.message.contains("begin a new session"), "{wire}: {}", error.message);
+        assert_eq!(double.asked().len(), 7, "{wire}: it is tried once");
+        assert_eq!(ended(&editor, &session).await, "end_turn \"three\"", "{wire}");
+        editor.close().await;
+    }
+}
+
+/// A cancel closes the provider's stream within 10 ms, and the session goes on. What is measured is the time from when the
+/// client has written the cancel until the provider sees that the connection was closed; the quickest of some tells what
+/// the program takes, the others what else the machine does.
 #[tokio::test]
 async fn a_cancel_closes_the_stream_at_once() {
+    const TIMES: usize = 3;
     for wire in WIRES {
-        for (first, begun) in [(Reply::text("so").stall(), true), (Reply::nothing(), false)] {
+        let mut took = Vec::new();
+        let cases = || [(Reply::text("so").stall(), true), (Reply::nothing(), false)];
+        for (first, begun) in (0..TIMES).flat_map(|_| cases()) {
             let double = ModelDouble::start([first, Reply::text("on")]).await;
             let editor = runtime(&double.base_url(), wire).editor().await;
             let session = editor.new_session().await;
@@ -139,11 +196,14 @@ async fn a_cancel_closes_the_stream_at_once() {
             let cancelled = Instant::now();
             editor.cancel(&session);
             double.client_left().await;
-            assert!(cancelled.elapsed().as_millis() < 100, "{wire}: {:?}", cancelled.elapsed());
+            took.push(cancelled.elapsed());
             assert_eq!(editor.turn(prompt).await.unwrap().stop, "cancelled", "{wire}");
             assert_eq!(ended(&editor, &session).await, "end_turn \"on\"", "{wire}");
             editor.close().await;
         }
+        println!("{wire}: closed after {took:?}");
+        let quickest = took.iter().min().unwrap();
+        assert!(quickest.as_millis() < 10 && took.iter().all(|took| took.as_millis() < 100), "{wire}: {took:?}");
     }
 }
 

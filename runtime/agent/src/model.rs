@@ -37,8 +37,24 @@ pub enum ModelEvent {
     Thought(String),
     /// The provider's signature of the thinking so far.
     ThoughtSignature(String),
+    /// The model begins to write a tool call. Begun again it was asked again, and what came of the arguments is void.
+    ToolCallBegun {
+        /// The place of the call in the answer, which tells it apart.
+        draft: usize,
+        /// The tool.
+        name: String,
+    },
+    /// More of the arguments of a call that was begun: a piece of their JSON.
+    ToolCallInput {
+        /// Which call.
+        draft: usize,
+        /// The next piece.
+        text: String,
+    },
     /// A complete tool call. `arguments` is a string where the model did not write JSON.
     ToolCall {
+        /// The call that was begun, if the model told of that.
+        draft: Option<usize>,
         /// The tool.
         name: String,
         /// Its arguments.
@@ -101,6 +117,8 @@ pub enum ModelErrorKind {
     Certificate,
     /// The provider does not accept the request, or does not know the model.
     Request,
+    /// The request is longer than the model's window.
+    ContextOverflow,
     /// What came back is not what the wire format allows.
     Malformed,
     /// The answer is complete and says nothing.
@@ -114,7 +132,12 @@ impl ModelErrorKind {
     pub fn retryable(self) -> bool {
         match self {
             Self::RateLimit | Self::Overloaded | Self::Network | Self::Empty => true,
-            Self::Auth | Self::Certificate | Self::Request | Self::Malformed | Self::Unconfigured => false,
+            Self::Auth
+            | Self::Certificate
+            | Self::Request
+            | Self::ContextOverflow
+            | Self::Malformed
+            | Self::Unconfigured => false,
         }
     }
 
@@ -127,6 +150,7 @@ impl ModelErrorKind {
             Self::Network => "network",
             Self::Certificate => "certificate",
             Self::Request => "request",
+            Self::ContextOverflow => "context_overflow",
             Self::Malformed => "malformed",
             Self::Empty => "empty",
             Self::Unconfigured => "unconfigured",
@@ -228,7 +252,7 @@ impl InputSchema {
 impl ModelEvent {
     /// A tool call without its id, as a model makes it.
     pub fn call(name: impl Into<String>, arguments: Value) -> Self {
-        Self::ToolCall { name: name.into(), arguments }
+        Self::ToolCall { draft: None, name: name.into(), arguments }
     }
 }
 

@@ -19,6 +19,7 @@ mod frames;
 mod history;
 mod keys;
 mod none;
+mod overflow;
 mod prices;
 mod provider;
 mod retry;

@@ -36,6 +36,16 @@ impl TurnContext {
     /// Has the model that is chosen now sum up what was said, except for the last turns. `keep` is what the person wants
     /// to be in the summary; may be empty. Where that fails or is cancelled all is as it was.
     pub async fn compact(&self, keep: &str, cancel: &CancellationToken) -> Result<Compaction, TurnError> {
+        self.compact_within(usize::MAX, keep, cancel).await
+    }
+
+    /// The same, of at most so many bytes of what was said.
+    pub(super) async fn compact_within(
+        &self,
+        most: usize,
+        keep: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Compaction, TurnError> {
         let (model, effort) = self.options.seat().get();
         if !model.understands() {
             return Ok(Compaction::NoModel);
@@ -43,7 +53,7 @@ impl TurnContext {
         let Some(split) = self.outbox.split() else { return Ok(Compaction::Nothing) };
         let id = self.outbox.next_message();
         let window = self.outbox.fill().and_then(|size| usize::try_from(size.window).ok());
-        let most = window.map_or(ASKED, |window| window.saturating_mul(ASKED_BYTES));
+        let most = most.min(window.map_or(ASKED, |window| window.saturating_mul(ASKED_BYTES)));
         let messages = split.question(id.clone(), keep, most);
         let asked = SUMMARY_INSTRUCTIONS.len() + messages.iter().map(context::size).sum::<usize>();
         let request = ModelRequest { system: SUMMARY_INSTRUCTIONS.into(), messages, tools: Arc::default(), effort };
@@ -79,10 +89,14 @@ impl TurnContext {
                 }
                 ModelEvent::Usage(usage) => {
                     used = Some(usage.clone());
-                    self.outbox.emit(SessionEvent::Usage(usage));
+                    self.spend(usage);
                 }
                 // It was given no tools, and what it thinks is not in the summary.
-                ModelEvent::Thought(_) | ModelEvent::ThoughtSignature(_) | ModelEvent::ToolCall { .. } => {}
+                ModelEvent::Thought(_)
+                | ModelEvent::ThoughtSignature(_)
+                | ModelEvent::ToolCallBegun { .. }
+                | ModelEvent::ToolCallInput { .. }
+                | ModelEvent::ToolCall { .. } => {}
                 ModelEvent::Stop(StopReason::EndTurn) if length > 0 => return Ok(Some((length, used))),
                 ModelEvent::Stop(stop) => {
                     let why = match stop {

@@ -1,4 +1,5 @@
-//! Room in the model's window: made before a request that would not fit, while there still is some.
+//! Room in the model's window: made before a request that would not fit, while there still is some, and after one that the
+//! provider has found too long.
 
 use tokio_util::sync::CancellationToken;
 
@@ -8,11 +9,16 @@ use crate::event::{ContextSize, EventSink as _, Notice, SessionEvent, Severity};
 /// The share of the window that the newest outputs of tools may take when the older ones go, as bytes for each token.
 const OUTPUT_BYTES: u64 = 1;
 
+/// Bytes of a conversation that a summary is made of in any case.
+const LEAST: usize = 8 * 1024;
+
 /// What was tried in this turn to make room.
 #[derive(Default)]
 pub(super) struct Room {
     /// How many bytes the conversation had after the last summary, or after it failed.
     summed_up: Option<usize>,
+    /// Whether the provider has found a request too long.
+    overflowed: bool,
 }
 
 impl TurnContext {
@@ -34,21 +40,44 @@ impl TurnContext {
         }
         let outcome = self.compact("", cancel).await;
         room.summed_up = Some(self.outbox.bytes());
-        match outcome {
-            Ok(Compaction::Cancelled) => return Ok(false),
-            Ok(Compaction::Done { .. } | Compaction::Nothing | Compaction::NoModel) => {}
-            Err(TurnError::Model(error)) => {
-                let title = "What was said could not be summed up, though the model's window is nearly full";
-                let notice = Notice::new(Severity::Warning, title).described(error.to_string());
-                self.outbox.emit(SessionEvent::Notice(notice));
-            }
-            Err(error @ (TurnError::Store(_) | TurnError::Internal(_))) => return Err(error),
+        Ok(self.unless_failed(outcome)? != Compaction::Cancelled)
+    }
+
+    /// Whether a request that was too long can be made shorter: once in a turn, and where that is wanted at all. What the
+    /// person has just said is never cut.
+    pub(super) fn may_make_room(&self, room: &Room) -> bool {
+        !room.overflowed && self.budget.limits().context > 0 && self.outbox.keeps_task()
+    }
+
+    /// Makes room after a request that was too long, as much as can be had. A summary that fails is told of.
+    pub(super) async fn make_room_at_once(
+        &self,
+        room: &mut Room,
+        cancel: &CancellationToken,
+    ) -> Result<Compaction, TurnError> {
+        room.overflowed = true;
+        let title = "What was said is longer than the model's window: it is summed up";
+        self.outbox.emit(SessionEvent::Notice(Notice::new(Severity::Info, title)));
+        if let Some(dropped) = self.outbox.outputs_to_drop(self.outbox.bytes() / 4) {
+            self.outbox.emit(dropped);
         }
-        Ok(true)
+        // The summary is asked for with a request that must fit as well.
+        let most = (self.outbox.bytes() / 2).max(LEAST);
+        let outcome = self.compact_within(most, "", cancel).await;
+        room.summed_up = Some(self.outbox.bytes());
+        self.unless_failed(outcome)
+    }
+
+    /// A summary that failed is told of, and nothing else comes of it.
+    fn unless_failed(&self, outcome: Result<Compaction, TurnError>) -> Result<Compaction, TurnError> {
+        let Err(TurnError::Model(error)) = outcome else { return outcome };
+        let title = "What was said could not be summed up, though the model's window is nearly full";
+        self.outbox.emit(SessionEvent::Notice(Notice::new(Severity::Warning, title).described(error.to_string())));
+        Ok(Compaction::Nothing)
     }
 
     fn is_full(&self, ContextSize { used, window }: ContextSize) -> bool {
-        let limit = u64::from(self.limits.context);
+        let limit = u64::from(self.budget.limits().context);
         limit > 0 && used.saturating_mul(100) >= window.saturating_mul(limit)
     }
 }

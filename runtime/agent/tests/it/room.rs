@@ -102,15 +102,51 @@ async fn what_the_model_is_working_on_is_told_again() {
     assert_eq!(History::of(&store.kept()).messages().len(), 3, "the same in a loaded session");
 }
 
+fn fails(kind: ModelErrorKind, message: &str) -> Line {
+    let (message, provider) = (message.to_owned(), "p".to_owned());
+    Line::Fail(ModelError { message, kind, provider, status: None, retry_after: None })
+}
+
+/// The provider knows best. Once in a turn, before anything was said, and where room is wanted at all.
+#[tokio::test]
+async fn a_request_that_was_too_long_is_made_once_more() {
+    let none = TurnLimits::default();
+    let too_long = || fails(ModelErrorKind::ContextOverflow, "too long");
+    let sums_up = || vec![say("They count."), stop()];
+    for (limits, first, rest, asked, ended) in [
+        (none, vec![too_long()], vec![sums_up(), vec![say("two"), stop()]], 4, "end: EndTurn"),
+        (none, vec![too_long()], vec![sums_up(), vec![too_long()]], 4, "failed: too long"),
+        (none, vec![say("tw"), too_long()], vec![], 2, "failed: too long"),
+        (none, vec![too_long()], vec![vec![fails(ModelErrorKind::Network, "no network")]], 3, "failed: too long"),
+        (TurnLimits { context: 0, ..none }, vec![too_long()], vec![], 2, "failed: too long"),
+    ] {
+        let mut answers = vec![vec![say("one"), stop()], first];
+        answers.extend(rest);
+        answers.push(vec![say("on"), stop()]);
+        let stage = stage(limits, answers);
+        stage.session.prompt(text("count with me")).await.unwrap();
+        // The error itself is looked at with the events.
+        let _ = stage.session.prompt(text("go on")).await;
+        assert_eq!(stage.model.requests.lock().unwrap().len(), asked);
+        let shown = script(&stage.screen.shown());
+        assert!(shown.trim_end().ends_with(ended), "{shown}");
+        if ended == "end: EndTurn" {
+            let last = stage.model.requests.lock().unwrap().last().cloned().unwrap();
+            let told: Vec<String> = last.iter().map(|message| format!("{:?}", message.parts)).collect();
+            assert!(told.len() == 2 && told[0].contains("They count.") && told[1].contains("go on"), "{told:?}");
+        }
+        assert_eq!(stage.session.prompt(text("and on")).await, Ok(StopReason::EndTurn));
+    }
+    // What the person has just said is not cut.
+    let stage = stage(none, vec![vec![too_long()]]);
+    let long = text(&"z".repeat(100_000));
+    assert!(stage.session.prompt(long).await.is_err());
+    assert_eq!(stage.model.requests.lock().unwrap().len(), 1);
+}
+
 #[tokio::test]
 async fn a_summary_that_fails_does_not_end_the_turn() {
-    let fails = Line::Fail(ModelError {
-        message: "no network".to_owned(),
-        kind: ModelErrorKind::Network,
-        provider: "p".to_owned(),
-        status: None,
-        retry_after: None,
-    });
+    let fails = fails(ModelErrorKind::Network, "no network");
     let answers = vec![vec![say("ok"), used(4500, 5000), stop()], vec![fails], vec![say("on"), stop()]];
     let stage = stage(TurnLimits::default(), answers);
     stage.session.prompt(text("one")).await.unwrap();

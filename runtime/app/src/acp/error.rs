@@ -276,6 +276,7 @@ fn model(error: &ModelError) -> Error {
         | ModelErrorKind::Network
         | ModelErrorKind::Certificate
         | ModelErrorKind::Request
+        | ModelErrorKind::ContextOverflow
         | ModelErrorKind::Malformed
         | ModelErrorKind::Empty
         | ModelErrorKind::Unconfigured => ErrorCode::INTERNAL_ERROR,

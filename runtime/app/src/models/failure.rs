@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::flow::{Broken, TooMuch};
 use super::keys::KeyPlace;
+use super::overflow;
 use crate::redaction::Redaction;
 
 /// What messages about one model of a provider need to know.
@@ -109,6 +110,7 @@ impl Failures {
                 ModelErrorKind::Overloaded,
                 format!("`{provider}` has a problem of its own (HTTP {status}){says}; try again later"),
             ),
+            400 | 413 | 422 if overflow::says(&body) => (ModelErrorKind::ContextOverflow, self.too_long(&says)),
             _ => (
                 ModelErrorKind::Request,
                 format!(
@@ -123,6 +125,9 @@ impl Failures {
 
     /// An error that came as an event of the answer.
     fn in_stream(&self, body: &Value) -> ModelError {
+        if overflow::says(body) {
+            return self.error(ModelErrorKind::ContextOverflow, self.too_long(&self.says(body)));
+        }
         let kind = match code(body).as_deref() {
             Some("authentication_error" | "permission_error" | "invalid_api_key" | "401" | "403") => {
                 ModelErrorKind::Auth
@@ -134,7 +139,6 @@ impl Failures {
                 | "billing_error"
                 | "insufficient_quota"
                 | "invalid_prompt"
-                | "context_length_exceeded"
                 | "model_not_found"
                 | "400"
                 | "404"
@@ -150,6 +154,15 @@ impl Failures {
         };
         let says = self.says(body);
         self.error(kind, format!("`{}` gave up on the answer{says}; {advice}", self.provider))
+    }
+
+    /// The conversation is longer than the model's window.
+    fn too_long(&self, says: &str) -> String {
+        format!(
+            "the conversation is longer than what `{}` of `{}` takes in{says}; send less at once, begin a new session, or \
+             choose a model with a larger window",
+            self.model, self.provider
+        )
     }
 
     /// An answer has no end. Its latest event may say why; else it is what `otherwise` makes of that event.
@@ -319,11 +332,7 @@ impl Failures {
 
     /// The provider's own words as a part of a sentence, where there are any.
     fn says(&self, body: &Value) -> String {
-        let text = ["/error/message", "/message", "/error", ""]
-            .into_iter()
-            .find_map(|path| body.pointer(path).and_then(Value::as_str))
-            .map(|text| self.quote(text))
-            .unwrap_or_default();
+        let text = words(body).map(|text| self.quote(text)).unwrap_or_default();
         if text.is_empty() { text } else { format!(": {text}") }
     }
 
@@ -332,8 +341,13 @@ impl Failures {
     }
 }
 
+/// What an error body says to people.
+pub(super) fn words(body: &Value) -> Option<&str> {
+    ["/error/message", "/message", "/error", ""].into_iter().find_map(|path| body.pointer(path).and_then(Value::as_str))
+}
+
 /// The word or number that classifies an error body; providers nest it differently.
-fn code(body: &Value) -> Option<String> {
+pub(super) fn code(body: &Value) -> Option<String> {
     ["/error/code", "/error/type", "/code", "/type"].into_iter().filter_map(|path| body.pointer(path)).find_map(
         |value| match value {
             Value::String(word) if word != "error" => Some(word.clone()),
@@ -486,7 +500,7 @@ mod tests {
             (r#"{"message":"x","code":429}"#, ModelErrorKind::RateLimit),
             (r#"{"message":"x","type":"invalid_request_error","code":null}"#, ModelErrorKind::Request),
             (r#"{"message":"x","type":"server_error"}"#, ModelErrorKind::Overloaded),
-            (r#"{"error":{"code":"context_length_exceeded"}}"#, ModelErrorKind::Request),
+            (r#"{"error":{"code":"context_length_exceeded"}}"#, ModelErrorKind::ContextOverflow),
             (r#"{"error":{"code":503,"status":"UNAVAILABLE"}}"#, ModelErrorKind::Overloaded),
             (r#"{"type":"error","code":"rate_limit_exceeded","message":"x"}"#, ModelErrorKind::RateLimit),
             (r#"{"error":"an error was encountered while running the model"}"#, ModelErrorKind::Overloaded),

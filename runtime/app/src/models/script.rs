@@ -120,6 +120,7 @@ enum Kind {
     Network,
     Certificate,
     Request,
+    ContextOverflow,
     Malformed,
     Empty,
     Unconfigured,
