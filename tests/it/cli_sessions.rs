@@ -97,7 +97,7 @@ fn a_session_is_exported_for_programs() {
     let (runtime, ids) = with_sessions(1);
     let exported = runtime.run(&["session", "export", "--format", "json"]);
     let document: Value = serde_json::from_str(&exported.stdout).expect("JSON");
-    assert_eq!(document["format"], 4);
+    assert_eq!(document["format"], 5);
     assert_eq!(document["session"]["id"], ids[0].as_str());
     assert_eq!(document["session"]["systemPrompt"], Value::Null);
     let shown = runtime.run(&["session", "show", "--json"]);

@@ -50,7 +50,7 @@ async fn outcome(flood: &Flood, wire: &str) -> String {
     let mut lines = format!("{wire}\n");
     for item in items {
         match item {
-            Ok(ModelEvent::ToolCall { name, arguments }) => writeln!(lines, "  call {name} {arguments}"),
+            Ok(ModelEvent::ToolCall { name, arguments, .. }) => writeln!(lines, "  call {name} {arguments}"),
             Ok(ModelEvent::Stop(stop)) => writeln!(lines, "  stop {stop:?}"),
             Ok(_) => Ok(()),
             Err(error) => writeln!(lines, "  {:?}: {}", error.kind, error.message),

@@ -57,7 +57,9 @@ fn render(items: &[Result<ModelEvent, ModelError>]) -> String {
             Ok(ModelEvent::Text(text)) => writeln!(lines, "  text {text:?}"),
             Ok(ModelEvent::Thought(text)) => writeln!(lines, "  thought {text:?}"),
             Ok(ModelEvent::ThoughtSignature(text)) => writeln!(lines, "  signature {text:?}"),
-            Ok(ModelEvent::ToolCall { name, arguments }) => writeln!(lines, "  call {name} {arguments}"),
+            Ok(ModelEvent::ToolCallBegun { draft, name }) => writeln!(lines, "  call {draft} begins: {name}"),
+            Ok(ModelEvent::ToolCallInput { draft, text }) => writeln!(lines, "  call {draft} goes on: {text}"),
+            Ok(ModelEvent::ToolCall { name, arguments, .. }) => writeln!(lines, "  call {name} {arguments}"),
             Ok(ModelEvent::Usage(usage)) => {
                 writeln!(
                     lines,
@@ -121,10 +123,16 @@ async fn answers() {
           stop EndTurn
         two calls: 1 asked
           text "Look:"
+          call 0 begins: read
+          call 0 goes on: {"pa
+          call 0 goes on: th":"a"}
+          call 1 begins: list
           call read {"path":"a"}
           call list {}
           stop EndTurn
         arguments that are no JSON: 1 asked
+          call 0 begins: read
+          call 0 goes on: {"path": 
           call read "{\"path\": "
           stop EndTurn
         truncated: 1 asked
@@ -132,6 +140,8 @@ async fn answers() {
           usage 10 in (5 cached), 2 out, window Some(8000), Some(Cost { amount: 0.003, currency: "USD" })
           stop MaxTokens
         truncated call: 1 asked
+          call 0 begins: read
+          call 0 goes on: {"pa
           stop MaxTokens
         filtered: 1 asked
           text "Well"

@@ -25,6 +25,7 @@ fn kind(event: &SessionEvent) -> &'static str {
         SessionEvent::UserMessage { .. } => "user message",
         SessionEvent::AgentText { .. } => "text",
         SessionEvent::AgentThought { .. } => "thought",
+        SessionEvent::ToolCallDrafted { .. } => "draft",
         SessionEvent::ToolCallStarted { .. } => "call",
         SessionEvent::ToolCallUpdated(_) => "call update",
         SessionEvent::Plan { .. } => "plan",
@@ -39,7 +40,8 @@ fn kind(event: &SessionEvent) -> &'static str {
         SessionEvent::BoundsChanged(_) => "bounds",
         SessionEvent::TurnEnded { .. } => "end",
         // Only of the moment: never kept.
-        SessionEvent::ToolOutput { .. }
+        SessionEvent::ToolInput { .. }
+        | SessionEvent::ToolOutput { .. }
         | SessionEvent::OptionsChanged { .. }
         | SessionEvent::CommandsChanged { .. }
         | SessionEvent::PanelChanged { .. }
@@ -48,7 +50,7 @@ fn kind(event: &SessionEvent) -> &'static str {
     }
 }
 
-const KINDS: usize = 16;
+const KINDS: usize = 17;
 
 fn all_kinds() -> Vec<SessionEvent> {
     let [user, agent, summary] = ["msg-1", "msg-2", "msg-4"].map(MessageId::new);
@@ -103,6 +105,13 @@ fn all_kinds() -> Vec<SessionEvent> {
         SessionEvent::AgentThought { id: agent.clone(), text: "Hm.".to_owned(), signature: None },
         SessionEvent::AgentThought { id: agent.clone(), text: String::new(), signature: Some("proof".to_owned()) },
         SessionEvent::AgentText { id: agent.clone(), text: "I see.".to_owned(), local: false },
+        SessionEvent::ToolCallDrafted {
+            message: agent.clone(),
+            call: ToolCallId::new("call-1"),
+            name: "edit_file".to_owned(),
+            title: "Edit a file".to_owned(),
+            kind: ToolKind::Edit,
+        },
         call("call-1", "edit_file", ToolKind::Edit),
         call("call-2", "read_file", ToolKind::Read),
         update("call-1", ToolCallStatus::Pending, Some(vec![diff(Some("old\n"))])),
@@ -169,7 +178,8 @@ async fn every_kind_of_event_is_told_again() {
         {"sessionUpdate":"user_message_chunk","content":{"type":"resource_link","name":"d","uri":"file:///p/d"},"messageId":"msg-1"}
         {"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"Hm."},"messageId":"msg-2"}
         {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I see."},"messageId":"msg-2"}
-        {"sessionUpdate":"tool_call","toolCallId":"call-1","title":"edit_file `a.txt`","name":"edit_file","kind":"edit","locations":[{"path":"/p/a.txt","line":3}],"rawInput":{"path":"a.txt"}}
+        {"sessionUpdate":"tool_call","toolCallId":"call-1","title":"Edit a file","name":"edit_file","kind":"edit"}
+        {"sessionUpdate":"tool_call_update","toolCallId":"call-1","kind":"edit","title":"edit_file `a.txt`","name":"edit_file","locations":[{"path":"/p/a.txt","line":3}],"rawInput":{"path":"a.txt"}}
         {"sessionUpdate":"tool_call","toolCallId":"call-2","title":"read_file `a.txt`","name":"read_file","kind":"read","locations":[{"path":"/p/a.txt","line":3}],"rawInput":{"path":"a.txt"}}
         {"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"pending","content":[{"type":"diff","path":"/p/a.txt","oldText":"old\n","newText":"new\n"}]}
         {"sessionUpdate":"plan","entries":[{"content":"edit_file `a.txt`","priority":"medium","status":"pending"},{"content":"read_file `a.txt`","priority":"medium","status":"pending"}]}

@@ -32,7 +32,7 @@ pub use room::TurnUse;
 #[derive(Debug, Default, Clone)]
 pub struct History {
     messages: Conversation,
-    /// Calls without a result: is the call the model's own?
+    /// Calls without a result: is the call the model's own, and whole?
     open: HashMap<ToolCallId, bool>,
     last_message: Option<MessageId>,
     message_count: u64,
@@ -113,11 +113,14 @@ impl History {
                     _ => parts.push(Part::Thought { text: text.clone(), signature: signature.clone() }),
                 });
             }
+            SessionEvent::ToolCallDrafted { message, call, .. } => {
+                self.see(message);
+                self.begin(call, false);
+            }
             SessionEvent::ToolCallStarted { message, call, local, locations, .. } => {
                 self.see(message);
                 locations.iter().for_each(|location| self.visit(location.path.clone()));
-                self.call_count += 1;
-                self.open.insert(call.id.clone(), !*local);
+                self.begin(&call.id, !*local);
                 if !*local {
                     let part = Part::ToolCall(call.clone());
                     self.bytes += compaction::part_size(&part);
@@ -168,7 +171,8 @@ impl History {
                     self.measure = Measure::of(self.bytes, usage).or(self.measure);
                 }
             }
-            SessionEvent::ToolOutput { .. }
+            SessionEvent::ToolInput { .. }
+            | SessionEvent::ToolOutput { .. }
             | SessionEvent::OptionsChanged { .. }
             | SessionEvent::CommandsChanged { .. }
             | SessionEvent::PanelChanged { .. }
@@ -237,6 +241,12 @@ impl History {
         }
     }
 
+    /// Whether what began the turn stays as it was said when all is summed up.
+    pub fn keeps_task(&self) -> bool {
+        let task = self.turn.as_ref().and_then(|turn| self.messages.iter().find(|message| message.id == *turn));
+        task.is_none_or(compaction::may_stay)
+    }
+
     /// About how many bytes the conversation has.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -303,6 +313,13 @@ impl History {
         let recent = kept.into_iter().flat_map(|kept| self.messages.since(kept)).cloned();
         self.messages = summary.into_iter().chain(task).chain(recent).collect();
         self.bytes = self.messages.iter().map(size).sum();
+    }
+
+    /// A call begins, or goes on that was drafted: that one was counted.
+    fn begin(&mut self, call: &ToolCallId, own: bool) {
+        if self.open.insert(call.clone(), own).is_none() {
+            self.call_count += 1;
+        }
     }
 
     fn push(&mut self, message: Message) {

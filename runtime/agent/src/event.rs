@@ -19,7 +19,7 @@ use crate::transcript::{Location, MessageId, Part, PlanEntry, StopReason, ToolCa
 pub use notice::{Notice, Severity};
 
 /// The version of the events' shape in the journal. Raised with every change that older readers would not understand.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 /// Takes what happens, in order. Tools and plugins tell a session of progress through it.
 pub trait EventSink: Send + Sync {
@@ -61,6 +61,19 @@ pub enum SessionEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
+    /// The model begins to write a call. The same id is started once it is whole, and fails where it never is.
+    ToolCallDrafted {
+        /// The message it belongs to.
+        message: MessageId,
+        /// Its id.
+        call: ToolCallId,
+        /// The tool's name as the model wrote it.
+        name: String,
+        /// One line for people.
+        title: String,
+        /// The icon.
+        kind: ToolKind,
+    },
     /// A tool is to be called.
     ToolCallStarted {
         /// The message it belongs to.
@@ -82,6 +95,13 @@ pub enum SessionEvent {
     },
     /// A tool call went on.
     ToolCallUpdated(ToolCallUpdate),
+    /// The arguments of a call that the model is just writing, as far as it has come.
+    ToolInput {
+        /// Which call.
+        call: ToolCallId,
+        /// All that there is of them, in place of what was told before. Long texts are shortened.
+        arguments: Value,
+    },
     /// More of what a running call writes.
     ToolOutput {
         /// Which call.
@@ -287,6 +307,7 @@ impl SessionEvent {
             Self::UserMessage { .. }
             | Self::AgentText { .. }
             | Self::AgentThought { .. }
+            | Self::ToolCallDrafted { .. }
             | Self::ToolCallStarted { .. }
             | Self::ToolCallUpdated(_)
             | Self::Plan { .. }
@@ -300,7 +321,8 @@ impl SessionEvent {
             | Self::ModeChanged { .. }
             | Self::BoundsChanged(_)
             | Self::TurnEnded { .. } => true,
-            Self::ToolOutput { .. }
+            Self::ToolInput { .. }
+            | Self::ToolOutput { .. }
             | Self::OptionsChanged { .. }
             | Self::CommandsChanged { .. }
             | Self::PanelChanged { .. }
@@ -313,9 +335,13 @@ impl SessionEvent {
     pub fn is_piece(&self) -> bool {
         match self {
             Self::AgentText { local, .. } => !local,
-            Self::AgentThought { .. } | Self::ToolOutput { .. } | Self::CompactionText { .. } => true,
+            Self::AgentThought { .. }
+            | Self::ToolInput { .. }
+            | Self::ToolOutput { .. }
+            | Self::CompactionText { .. } => true,
             Self::ToolCallUpdated(update) => update.status.is_none(),
             Self::UserMessage { .. }
+            | Self::ToolCallDrafted { .. }
             | Self::ToolCallStarted { .. }
             | Self::Plan { .. }
             | Self::Usage(_)
@@ -351,8 +377,8 @@ impl SessionEvent {
         })
     }
 
-    /// Joins `next` to this event where both are pieces of one text and the whole stays within `most` bytes; else
-    /// gives it back.
+    /// Joins `next` to this event where both are pieces of one text and the whole stays within `most` bytes, or where it
+    /// takes the place of this one; else gives it back.
     pub fn join(&mut self, next: Self, most: usize) -> Option<Self> {
         match (self, next) {
             (Self::AgentText { id, text, local }, Self::AgentText { id: next_id, text: more, local: next_local })
@@ -378,6 +404,12 @@ impl SessionEvent {
                 if *call == next_call && text.len() + more.len() <= most =>
             {
                 text.push_str(&more);
+                None
+            }
+            (Self::ToolInput { call, arguments }, Self::ToolInput { call: next_call, arguments: newer })
+                if *call == next_call =>
+            {
+                *arguments = newer;
                 None
             }
             (_, next) => Some(next),

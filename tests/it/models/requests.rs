@@ -243,12 +243,15 @@ fn answered(items: Vec<ModelEvent>) -> Vec<Message> {
                 Some(Part::Thought { signature: signature @ None, .. }) => *signature = Some(proof),
                 _ => parts.push(Part::Thought { text: String::new(), signature: Some(proof) }),
             },
-            ModelEvent::ToolCall { name, arguments } => {
+            ModelEvent::ToolCall { name, arguments, .. } => {
                 let id = ToolCallId::new(format!("call-{}", results.len() + 1));
                 results.push(Part::ToolResult { call: id.clone(), text: "done".to_owned(), failed: false });
                 parts.push(Part::ToolCall(ToolCall { id, name, arguments }));
             }
-            ModelEvent::Usage(_) | ModelEvent::Stop(_) => {}
+            ModelEvent::ToolCallBegun { .. }
+            | ModelEvent::ToolCallInput { .. }
+            | ModelEvent::Usage(_)
+            | ModelEvent::Stop(_) => {}
         }
     }
     vec![message(Role::Assistant, parts), message(Role::Tool, results)]

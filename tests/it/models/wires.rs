@@ -136,17 +136,41 @@ async fn answers() {
             text "yes"
             stop EndTurn
         two calls
-          [all] 1 asked
+          [openai-chat, anthropic] 1 asked
+            text "Look:"
+            call 0 begins: read
+            call 0 goes on: {"pa
+            call 0 goes on: th":"a"}
+            call 1 begins: list
+            call read {"path":"a"}
+            call list {}
+            stop EndTurn
+          [openai-responses] 1 asked
+            text "Look:"
+            call 0 begins: read
+            call 0 goes on: {"pa
+            call 0 goes on: th":"a"}
+            call read {"path":"a"}
+            call list {}
+            stop EndTurn
+          [gemini, ollama] 1 asked
             text "Look:"
             call read {"path":"a"}
             call list {}
             stop EndTurn
         a call of a tool that there may not be
-          [all] 1 asked
+          [openai-chat, openai-responses, anthropic] 1 asked
+            call 0 begins: no_such_tool
+            call 0 goes on: {}
+            call no_such_tool {}
+            stop EndTurn
+          [gemini, ollama] 1 asked
             call no_such_tool {}
             stop EndTurn
         arguments that are no JSON
           [openai-chat, openai-responses, anthropic] 1 asked
+            call 0 begins: read
+            call 0 goes on: {"path": 
             call read "{\"path\": "
             stop EndTurn
           [gemini, ollama] 1 asked
@@ -158,7 +182,11 @@ async fn answers() {
             usage 10 in (5 cached), 2 out, window None, None
             stop MaxTokens
         the limit in a call
-          [all] 1 asked
+          [openai-chat, openai-responses, anthropic] 1 asked
+            call 0 begins: read
+            call 0 goes on: {"pa
+            stop MaxTokens
+          [gemini, ollama] 1 asked
             stop MaxTokens
         a refusal in words
           [openai-chat, openai-responses, anthropic, gemini] 1 asked

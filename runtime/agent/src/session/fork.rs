@@ -77,11 +77,13 @@ fn message(event: &SessionEvent) -> Option<&MessageId> {
         SessionEvent::UserMessage { id, .. }
         | SessionEvent::AgentText { id, .. }
         | SessionEvent::AgentThought { id, .. }
+        | SessionEvent::ToolCallDrafted { message: id, .. }
         | SessionEvent::ToolCallStarted { message: id, .. }
         | SessionEvent::CompactionStarted { id }
         | SessionEvent::CompactionText { id, .. }
         | SessionEvent::CompactionEnded { id, .. } => Some(id),
         SessionEvent::ToolCallUpdated(_)
+        | SessionEvent::ToolInput { .. }
         | SessionEvent::ToolOutput { .. }
         | SessionEvent::Plan { .. }
         | SessionEvent::Usage(_)
@@ -109,10 +111,8 @@ fn end_of(events: &[SessionEvent], wanted: &MessageId) -> Option<usize> {
             SessionEvent::ToolCallUpdated(update) => calls.contains(&update.id),
             event => message(event) == Some(wanted),
         };
-        if let SessionEvent::ToolCallStarted { call, .. } = event
-            && belongs
-        {
-            calls.insert(&call.id);
+        if belongs {
+            calls.extend(call(event));
         }
         if belongs {
             last = Some(at);
@@ -121,6 +121,15 @@ fn end_of(events: &[SessionEvent], wanted: &MessageId) -> Option<usize> {
     let after = last? + 1;
     let beside = events.get(after..)?.iter().take_while(|event| message(event).is_none());
     Some(after + beside.count())
+}
+
+/// The call that an event begins.
+fn call(event: &SessionEvent) -> Option<&ToolCallId> {
+    match event {
+        SessionEvent::ToolCallDrafted { call, .. } => Some(call),
+        SessionEvent::ToolCallStarted { call, .. } => Some(&call.id),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

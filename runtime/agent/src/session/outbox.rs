@@ -239,6 +239,11 @@ impl Outbox {
         lock(&self.0.said).history.fill()
     }
 
+    /// See [`History::keeps_task`].
+    pub fn keeps_task(&self) -> bool {
+        lock(&self.0.said).history.keeps_task()
+    }
+
     /// About how many bytes the conversation has.
     pub fn bytes(&self) -> usize {
         lock(&self.0.said).history.bytes()

@@ -4,6 +4,7 @@
 
 mod compaction;
 mod doubles;
+mod drafts;
 mod limits;
 mod outbox;
 mod project;

@@ -1,12 +1,12 @@
 //! One answer of a provider: what its pieces mean, and whether the whole counts.
 //!
-//! Tool calls are taken whole, at the end. An answer counts with a reason to stop and something in it.
+//! Tool calls are told of as they come, and taken whole at the end. An answer counts with a reason to stop and something in it.
 
 use acp_runtime_agent::model::{ModelError, ModelEvent};
 use acp_runtime_agent::transcript::{Price, StopReason, Usage};
 use genai::chat::{ChatStreamEvent, StreamEnd};
 
-use super::calls::{self, Calls, call};
+use super::calls::{self, Calls};
 use super::failure::Failures;
 use super::flow::TooMuch;
 use super::frames::redacted_block;
@@ -20,7 +20,7 @@ pub(super) struct Answer {
     signed: bool,
     /// What has come of a signature; none where it comes whole.
     signature: Option<String>,
-    /// Where `genai` does not put them together.
+    /// What is told of them until they are whole.
     calls: Calls,
     /// Where the text is more than text.
     reader: Option<Reader>,
@@ -34,19 +34,20 @@ impl Answer {
             thought: false,
             signed: false,
             signature: (wire == WireFormat::Anthropic).then(String::new),
-            calls: Calls::default(),
+            calls: Calls::new(wire),
             reader: structured.then(Reader::default),
         }
     }
 
     /// Whether the person has seen something of it.
     pub(super) fn began(&self) -> bool {
-        self.text || self.thought
+        self.text || self.thought || !self.calls.is_empty()
     }
 
-    /// What a chunk means. Tool calls are left to the end, where they are complete.
+    /// What a chunk means. Tool calls are whole at the end.
     pub(super) fn take(&mut self, event: ChatStreamEvent) -> Result<impl Iterator<Item = ModelEvent>, TooMuch> {
         let mut before = None;
+        let mut pieces = Vec::new();
         let event = match event {
             ChatStreamEvent::Chunk(chunk) => {
                 before = self.signature();
@@ -76,12 +77,13 @@ impl Answer {
                 }
             }
             ChatStreamEvent::ToolCallChunk(piece) => {
-                self.calls.add(piece.tool_call)?;
+                before = self.signature();
+                pieces = self.calls.add(piece.tool_call)?;
                 None
             }
             ChatStreamEvent::Start | ChatStreamEvent::Heartbeat | ChatStreamEvent::End(_) => None,
         };
-        Ok(before.into_iter().chain(event))
+        Ok(before.into_iter().chain(event).chain(pieces))
     }
 
     /// The signature that has come, whole.
@@ -122,7 +124,7 @@ impl Answer {
                 return Err(failures.too_much(TooMuch::Calls));
             }
             let before = events.len();
-            events.extend(whole.into_iter().map(|whole| call(whole.fn_name, whole.fn_arguments)));
+            events.extend(whole.into_iter().map(|whole| self.calls.whole(whole)));
             events.extend(self.calls.finish());
             events.extend(self.reader.and_then(Reader::finish));
             if events.len() == before && !self.text {

@@ -18,6 +18,7 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
+use super::calls::NewParts;
 use super::flow::{Broken, Watched};
 use super::frames::Frames;
 use super::settings::{Timeouts, WireFormat};
@@ -86,14 +87,15 @@ impl Line {
     ) -> Result<Chunks, Broken> {
         let frames = Arc::new(Frames::new(wire));
         let options = options.with_raw_frame_sink_arc(frames.clone());
-        // The pieces of a call are of no use where the whole call comes as well.
-        let pieces = options.capture_tool_calls == Some(false);
+        // Where the whole call comes as well, each piece has all that came before.
+        let repeats = options.capture_tool_calls != Some(false);
         let answer = self.client.exec_chat_stream(target, request, Some(&options)).await;
         let answer = answer.map_err(|error| Broken::Genai(error, None))?;
         let (sender, batches) = mpsc::channel(WAITING);
         let task = self.thread.spawn(async move {
             let answer = Watched::new(answer.stream, frames, timeouts);
-            let wanted = answer.filter(|item| ready(pieces || !matches!(item, Ok(ChatStreamEvent::ToolCallChunk(_)))));
+            let mut new = NewParts::default();
+            let wanted = answer.filter_map(|item| ready(if repeats { new.of(item) } else { Some(item) }));
             let mut together = pin!(wanted.ready_chunks(BATCH));
             while let Some(batch) = together.next().await {
                 if sender.send(batch).await.is_err() {

@@ -1,6 +1,7 @@
-//! Asking again: the same request, after a pause, while nothing of the answer has been forwarded.
+//! Asking again: the same request, after a pause, while nothing was said.
 //!
-//! Text is never replayed: from the first event on, a failure is final. Knows no provider and no HTTP; failures say
+//! Text is never replayed: from the first event on, a failure is final. That a call is being written is no such event: it
+//! is made only once it is whole, and is begun again with the answer. Knows no provider and no HTTP; failures say
 //! themselves whether they may pass.
 
 use std::time::Duration;
@@ -37,7 +38,9 @@ where
                         break;
                     }
                     item => {
-                        forwarded = true;
+                        let is_begun =
+                            matches!(item, Ok(ModelEvent::ToolCallBegun { .. } | ModelEvent::ToolCallInput { .. }));
+                        forwarded |= !is_begun;
                         yield item;
                     }
                 }
@@ -142,6 +145,14 @@ mod tests {
         let cut = vec![text(), failure(ModelErrorKind::Network, None)];
         let (items, attempts, _) = play(vec![cut.clone(), vec![text(), stop()]]).await;
         assert_eq!((items, attempts), (cut, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_is_not_whole_is_written_again() {
+        let begun = || Ok(ModelEvent::ToolCallBegun { draft: 0, name: "read".to_owned() });
+        let cut = vec![begun(), failure(ModelErrorKind::Network, None)];
+        let (items, attempts, _) = play(vec![cut, vec![begun(), stop()]]).await;
+        assert_eq!((items, attempts), (vec![begun(), begun(), stop()], 2));
     }
 
     #[tokio::test(start_paused = true)]

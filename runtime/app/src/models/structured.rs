@@ -197,7 +197,7 @@ impl Reader {
         let Some(Ok(Value::Object(mut object))) = object else { return Some(ModelEvent::Text(self.held)) };
         if let Some(Value::String(name)) = object.remove("tool").or_else(|| object.remove("name")) {
             let arguments = object.remove("arguments").or_else(|| object.remove("parameters"));
-            return Some(call(name, arguments.unwrap_or_default()));
+            return Some(call(None, name, arguments.unwrap_or_default()));
         }
         match object.remove("answer") {
             Some(Value::String(text)) => Some(ModelEvent::Text(text)),

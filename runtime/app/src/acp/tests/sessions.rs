@@ -28,7 +28,7 @@ use acp_runtime_agent::store::{
 };
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolCatalog, ToolError};
 use acp_runtime_agent::transcript::{SessionId, StopReason, ToolCallId, ToolContent, ToolOutcome};
-use acp_runtime_agent::turn::{TurnContext, TurnLimits};
+use acp_runtime_agent::turn::{Budget, TurnContext, TurnLimits};
 use acp_runtime_agent::workspace::{Entry, Found, LineRange, Search, Workspace, WorkspaceError, require};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -509,9 +509,9 @@ impl Factory {
         panels.add(Tasks::new()).unwrap();
         let panels = Arc::new(panels);
         let commands = command_catalog(options.switches().clone());
-        let (gate, limits, system_prompt) = (Arc::new(gate), TurnLimits::default(), setup.system_prompt);
+        let (gate, budget, system_prompt) = (Arc::new(gate), Budget::new(TurnLimits::default()), setup.system_prompt);
         let project = Arc::new(Project::new(roots, files, nothing, ContextBudget::default()));
-        let turns = TurnContext { options, tools, gate, project, system_prompt, limits, outbox };
+        let turns = TurnContext { options, tools, gate, project, system_prompt, budget, outbox };
         self.careless.lock().unwrap().drain(..).for_each(|event| turns.outbox.emit(event));
         turns.outbox.emit(SessionEvent::ModeChanged { mode: Mode::Review });
         Ok(SessionParts { id, turns, commands, panels, on_busy: OnBusy::Queue(1) })

@@ -86,6 +86,8 @@ impl ShownPlan {
             }
             SessionEvent::AgentText { .. }
             | SessionEvent::AgentThought { .. }
+            | SessionEvent::ToolCallDrafted { .. }
+            | SessionEvent::ToolInput { .. }
             | SessionEvent::ToolOutput { .. }
             | SessionEvent::Usage(_)
             | SessionEvent::Title { .. }

@@ -2,8 +2,9 @@
 
 use acp_runtime_agent::event::{ToolCallStatus, ToolCallUpdate};
 use acp_runtime_agent::model::ToolKind;
-use acp_runtime_agent::transcript::{Location, ToolCall, ToolContent};
+use acp_runtime_agent::transcript::{Location, ToolCall, ToolCallId, ToolContent};
 use agent_client_protocol::v1::schema;
+use serde_json::Value;
 
 use super::screen::{self, Screens};
 use super::size::{cut, escaped_len, line, trimmed};
@@ -27,6 +28,20 @@ pub(super) fn started(call: &ToolCall, title: &str, kind: ToolKind, locations: &
         .status(schema::ToolCallStatus::Pending)
         .locations(places(locations))
         .raw_input(trimmed(&call.arguments, RAW))
+}
+
+/// The announcement of a call that the model is just writing.
+pub(super) fn drafted(call: &ToolCallId, name: &str, title: &str, kind: ToolKind) -> schema::ToolCall {
+    schema::ToolCall::new(call.to_string(), line(title, TITLE))
+        .name(line(name, TITLE))
+        .kind(tool_kind(kind))
+        .status(schema::ToolCallStatus::Pending)
+}
+
+/// As much of its arguments as has come.
+pub(super) fn written(call: &ToolCallId, arguments: &Value) -> schema::ToolCallUpdate {
+    let fields = schema::ToolCallUpdateFields::new().raw_input(trimmed(arguments, RAW));
+    schema::ToolCallUpdate::new(call.to_string(), fields)
 }
 
 /// What is new about a call. With `screens` its commands are shown where they run; they are told as text without.

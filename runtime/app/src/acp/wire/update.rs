@@ -1,7 +1,12 @@
 //! What happened, as the updates of `session/update`.
 
-use acp_runtime_agent::event::{CommandInfo, CompactionEnd, ContextSize, Notice, SessionEvent, Severity, TurnEnd};
-use acp_runtime_agent::transcript::{MessageId, Part, Spending};
+use std::collections::HashMap;
+
+use acp_runtime_agent::event::{
+    CommandInfo, CompactionEnd, ContextSize, Notice, SessionEvent, Severity, ToolCallStatus, ToolCallUpdate, TurnEnd,
+};
+use acp_runtime_agent::model::ToolKind;
+use acp_runtime_agent::transcript::{MessageId, Part, Spending, ToolCallId};
 use agent_client_protocol::v1::schema::{self, ContentBlock, SessionUpdate};
 
 use super::newer::{CompactionStatus, Newer, Update};
@@ -10,7 +15,7 @@ use super::plan::ShownPlan;
 use super::screen::Screens;
 use super::servers::server_states;
 use super::size::{TEXT, cut, escaped_len, line, pieces};
-use super::tool::{TITLE, started, updated};
+use super::tool::{TITLE, drafted, started, updated, written};
 use crate::acp::offers::{Offer, Offers};
 
 /// Whether the client sees something for the first time, or again in `session/load`.
@@ -32,12 +37,15 @@ pub(in crate::acp) struct Narrator {
     /// Whether the model is just writing a summary: its request is none of the conversation's.
     sums_up: bool,
     screens: Screens,
+    /// The calls that the model is just writing: whether the client was told of each.
+    drafts: HashMap<ToolCallId, bool>,
 }
 
 impl Narrator {
     pub(in crate::acp) fn new(offers: Offers, echo: bool) -> Self {
         let screens = Screens::new(offers.has(Offer::TerminalOutput));
-        Self { offers, echo, plan: ShownPlan::default(), spending: Spending::default(), sums_up: false, screens }
+        let (plan, spending, drafts) = (ShownPlan::default(), Spending::default(), HashMap::new());
+        Self { offers, echo, plan, spending, sums_up: false, screens, drafts }
     }
 
     /// Takes up a session whose events until now were not told, or not by this narrator: whether it keeps a plan, and
@@ -76,15 +84,26 @@ impl Narrator {
                 let chunks = texts(text).into_iter();
                 return chunks.map(|text| SessionUpdate::AgentThoughtChunk(chunk(text.into(), &id)).into()).collect();
             }
+            SessionEvent::ToolCallDrafted { message: _, call, name, title, kind } => {
+                self.draft(call, &name, &title, kind)
+            }
+            SessionEvent::ToolInput { call, arguments } => {
+                let is_told = self.drafts.get(&call) == Some(&true);
+                is_told.then(|| SessionUpdate::ToolCallUpdate(written(&call, &arguments)))
+            }
             SessionEvent::ToolCallStarted { message: _, call, title, kind, locations, terminal, local: _ } => {
-                let folder = terminal.as_deref().filter(|_| live);
-                let call = self.screens.announce(started(&call, &title, kind, &locations), folder);
-                Some(SessionUpdate::ToolCall(call))
+                let is_told = self.drafts.remove(&call.id) == Some(true);
+                let started = started(&call, &title, kind, &locations);
+                if is_told {
+                    let mut update = schema::ToolCallUpdate::from(started);
+                    (update.fields.status, update.fields.content) = (None, None);
+                    Some(SessionUpdate::ToolCallUpdate(update))
+                } else {
+                    let folder = terminal.as_deref().filter(|_| live);
+                    Some(SessionUpdate::ToolCall(self.screens.announce(started, folder)))
+                }
             }
-            SessionEvent::ToolCallUpdated(update) => {
-                let screens = live.then_some(&mut self.screens);
-                Some(SessionUpdate::ToolCallUpdate(updated(&update, screens)))
-            }
+            SessionEvent::ToolCallUpdated(update) => self.update_call(&update, live),
             SessionEvent::ToolOutput { call, text } => {
                 return self.screens.wrote(&call, &text).into_iter().map(Update::from).collect();
             }
@@ -140,6 +159,25 @@ impl Narrator {
             | SessionEvent::TurnEnded { .. } => None,
         };
         update.map(Update::from).into_iter().collect()
+    }
+
+    /// A call that the model begins to write. A terminal is announced with its call, and its folder is not known yet.
+    fn draft(&mut self, call: ToolCallId, name: &str, title: &str, kind: ToolKind) -> Option<SessionUpdate> {
+        let is_told = kind != ToolKind::Execute || !self.offers.has(Offer::TerminalOutput);
+        let told = is_told.then(|| SessionUpdate::ToolCall(drafted(&call, name, title, kind)));
+        self.drafts.insert(call, is_told);
+        told
+    }
+
+    /// None for a call that the client has not heard of, and never does.
+    fn update_call(&mut self, update: &ToolCallUpdate, live: bool) -> Option<SessionUpdate> {
+        let draft = match update.status {
+            // It never became whole.
+            Some(ToolCallStatus::Failed) => self.drafts.remove(&update.id),
+            _ => self.drafts.get(&update.id).copied(),
+        };
+        let screens = live.then_some(&mut self.screens);
+        (draft != Some(false)).then(|| SessionUpdate::ToolCallUpdate(updated(update, screens)))
     }
 
     /// How much of the window is used, and what the session has cost.

@@ -119,7 +119,9 @@ impl Document {
                 let _ = writeln!(self.text, "_Mode: {}_", mode.title());
             }
             SessionEvent::TurnEnded { end } => self.end(end),
-            SessionEvent::ToolCallUpdated(_)
+            SessionEvent::ToolCallDrafted { .. }
+            | SessionEvent::ToolInput { .. }
+            | SessionEvent::ToolCallUpdated(_)
             | SessionEvent::OutputsDropped { .. }
             | SessionEvent::ToolOutput { .. }
             | SessionEvent::Title { .. }

@@ -1,12 +1,11 @@
 //! Every event, and the updates that it becomes.
 
 use acp_runtime_agent::capability::PanelName;
-use acp_runtime_agent::event::{ToolCallStatus, ToolCallUpdate, TurnEnd};
-use acp_runtime_agent::model::ToolKind;
+use acp_runtime_agent::event::TurnEnd;
 use acp_runtime_agent::options::{Category, ConfigOption, OptionKind};
 use acp_runtime_agent::policy::Mode;
 use acp_runtime_agent::transcript::{
-    Location, PlanEntry, PlanPriority, PlanStatus, StopReason, ToolCall, ToolCallId, ToolContent, Usage,
+    Location, PlanEntry, PlanPriority, PlanStatus, StopReason, ToolCall, ToolContent, Usage,
 };
 use expect_test::expect;
 use proptest::prelude::*;
@@ -293,4 +292,60 @@ proptest! {
             }
         }
     }
+}
+
+/// A call is announced once, as soon as it has a name; one that draws a terminal only when its folder is known.
+#[test]
+fn a_call_that_is_being_written_is_announced_once() {
+    let drafted = |kind| SessionEvent::ToolCallDrafted {
+        message: id(),
+        call: ToolCallId::new("call-1"),
+        name: "grep".to_owned(),
+        title: "Search files".to_owned(),
+        kind,
+    };
+    let written = |pattern: &str| SessionEvent::ToolInput {
+        call: ToolCallId::new("call-1"),
+        arguments: json!({ "pattern": pattern }),
+    };
+    let failed = || {
+        let status = Some(ToolCallStatus::Failed);
+        SessionEvent::ToolCallUpdated(ToolCallUpdate { status, ..ToolCallUpdate::of(ToolCallId::new("call-1")) })
+    };
+    let mut table = String::new();
+    for (kind, end) in [
+        (ToolKind::Search, call()),
+        (ToolKind::Search, failed()),
+        (ToolKind::Execute, call()),
+        (ToolKind::Execute, failed()),
+    ] {
+        let mut narrator = narrator();
+        let long = "x".repeat(40_000);
+        for event in [drafted(kind), written("a"), written(&long), end, written("late")] {
+            for line in told(&mut narrator, event, Told::Live) {
+                assert!(line.len() < 2000, "{line}");
+                if line.contains("plan") {
+                    continue;
+                }
+                table.push_str(&line.replace(&"x".repeat(400), "X"));
+                table.push('\n');
+            }
+        }
+        table.push('\n');
+    }
+    expect![[r#"
+        {"sessionUpdate":"tool_call","toolCallId":"call-1","title":"Search files","name":"grep","kind":"search"}
+        {"sessionUpdate":"tool_call_update","toolCallId":"call-1","rawInput":{"pattern":"a"}}
+        {"sessionUpdate":"tool_call_update","toolCallId":"call-1","rawInput":{"pattern":"Xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n[cut: 444 of 40000 bytes shown]"}}
+        {"sessionUpdate":"tool_call_update","toolCallId":"call-1","kind":"search","title":"Search for `x`","name":"grep","locations":[{"path":"/p/src","line":3}],"rawInput":{"pattern":"x"}}
+
+        {"sessionUpdate":"tool_call","toolCallId":"call-1","title":"Search files","name":"grep","kind":"search"}
+        {"sessionUpdate":"tool_call_update","toolCallId":"call-1","rawInput":{"pattern":"a"}}
+        {"sessionUpdate":"tool_call_update","toolCallId":"call-1","rawInput":{"pattern":"Xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n[cut: 444 of 40000 bytes shown]"}}
+        {"sessionUpdate":"tool_call_update","toolCallId":"call-1","status":"failed"}
+
+        {"sessionUpdate":"tool_call","toolCallId":"call-1","title":"Search for `x`","name":"grep","kind":"search","locations":[{"path":"/p/src","line":3}],"rawInput":{"pattern":"x"}}
+
+
+    "#]].assert_eq(&table);
 }
