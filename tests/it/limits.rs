@@ -48,6 +48,32 @@ async fn time_ends_a_turn_that_waits() {
     editor.close().await;
 }
 
+/// What was going on is told which limit has ended it, and so is the person.
+#[tokio::test]
+async fn what_time_breaks_off_says_so() {
+    let shell = "{ call = { tool = \"shell\", arguments = { command = \"echo begun; sleep 600\" } } }";
+    let child = "{ call = { tool = \"spawn_agent\", arguments = { task = \"t\" } } }";
+    for (call, begins) in [(shell, "```\nbegun\n[killed, since the turn was stopped]"), (child, "the turn was stopped")]
+    {
+        let waits = format!(
+            "quiet = true\n[[reply]]\nsteps = [{call}]\n[[reply]]\nsteps = [{{ delay_ms = 600000 }}]\n[[reply]]\n\
+             steps = [{{ text = \"ok\" }}]\n"
+        );
+        let runtime = Runtime::scripted(&waits).config("mode = \"auto\"\n[limits]\nturn_seconds = 1.5\n");
+        let editor = runtime.editor().await;
+        let session = editor.new_session().await;
+        let turn = editor.prompt(&session, "Go.").await;
+        assert_eq!((turn.stop.as_str(), turn.call().status()), ("max_turn_requests", "failed"), "{call}");
+        let told = turn.call().text();
+        let why = "the turn was stopped: it took 1.5 s, and `limits.turn_seconds` allows no more";
+        assert!(told.starts_with(begins) && told.contains(why) && !told.contains("user"), "{call}: {told}");
+        editor.close().await;
+        let run = runtime.run(&["run", "Go."]);
+        assert!(run.stderr.contains("[failed: ") && run.stderr.contains("`limits.turn_seconds`"), "{run:?}");
+        assert!(!run.stderr.contains("no reason"), "{run:?}");
+    }
+}
+
 #[tokio::test]
 async fn the_same_call_again_and_again_is_stopped() {
     let same =

@@ -1,6 +1,7 @@
 //! Children of a session: what they may do, what is seen of them, and when they end.
 
-use acp_runtime_tests::{EditorOptions, Runtime};
+use acp_runtime_tests::model_double::{ModelDouble, Reply};
+use acp_runtime_tests::{EditorOptions, Runtime, Turn};
 use serde_json::json;
 
 /// A call of `spawn_agent`, then what the child does, then what the session says.
@@ -125,7 +126,8 @@ steps = [{ text = "Half of it." }, { call = { tool = "read_file", arguments = { 
     let turn = editor.prompt(&session, "Go.").await;
     assert_eq!((turn.stop.as_str(), turn.text().as_str()), ("end_turn", "I see."));
     let call = turn.call();
-    let note = "[subagent: 2 calls, 0 tokens; it was stopped at its limit of requests or time, and has not finished]";
+    let note = "[subagent: 2 calls, 0 tokens; it was stopped before it had finished: it asked the model 2 times, and \
+                `max_requests` allows no more]";
     assert_eq!((call.status(), call.text()), ("failed", format!("Half of it.\n\n{note}")));
     editor.close().await;
 }
@@ -151,4 +153,54 @@ steps = [{ delay_ms = 600000 }]
     let turn = editor.turn(prompt).await.unwrap();
     assert_eq!((turn.stop.as_str(), turn.call().status()), ("cancelled", "failed"));
     editor.close().await;
+}
+
+/// A session whose model has three children look around, at the same time and for as long as they may. How the turn ended,
+/// and how many requests the provider has seen.
+async fn three_at_once(limits: &str, max_requests: u32) -> (Turn, usize) {
+    let task = |n: usize| json!({ "task": format!("Look around {n}."), "max_requests": max_requests }).to_string();
+    let spawn = (0..3).fold(Reply::answer(), |reply, n| reply.call("spawn_agent", &[&task(n)])).usage(90, 10);
+    let look = |n: usize| Reply::answer().call("grep", &[&json!({ "pattern": n.to_string() }).to_string()]);
+    let looks = (0..100).map(|n| look(n).usage(90, 10));
+    let double = ModelDouble::start(std::iter::once(spawn).chain(looks)).await;
+    let runtime = Runtime::new().config(&format!(
+        "[limits]\n{limits}\n[providers.lab]\nwire = \"openai-chat\"\nmodel = \"small\"\nbase_url = \"{}\"\n\
+         prices.small = {{ input = 10000, output = 10000 }}\n",
+        double.base_url()
+    ));
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let turn = editor.prompt(&session, "Have it looked at.").await;
+    editor.close().await;
+    (turn, double.asked().len())
+}
+
+/// However many children there are, the turn takes no more than one alone.
+#[tokio::test]
+async fn children_share_the_turn_s_budget() {
+    for (limits, max_requests, stop, requests, why) in [
+        ("model_requests = 8", 50, "max_turn_requests", 8, "it asked the model 8 times, and `limits.model_requests`"),
+        ("turn_tokens = 700", 50, "max_tokens", 7, "it used 700 tokens of 700, and `limits.turn_tokens`"),
+        ("turn_cost = 6", 50, "max_tokens", 6, "it cost 6 USD of 6, and `limits.turn_cost`"),
+        // One for each child and two for the turn, whose second answer asks for one call more.
+        ("model_requests = 5", 1, "max_turn_requests", 5, "it asked the model 1 times, and `max_requests`"),
+    ] {
+        let (turn, asked) = three_at_once(limits, max_requests).await;
+        assert_eq!((turn.stop.as_str(), asked), (stop, requests), "{limits}: {}", turn.text());
+        let children: Vec<_> = turn
+            .calls()
+            .into_iter()
+            .filter(|call| call.fields["title"].as_str().unwrap().starts_with("Subagent"))
+            .collect();
+        assert_eq!(children.len(), 3);
+        for child in &children {
+            assert!(child.status() == "failed" && child.text().contains(why), "{limits}: {}", child.text());
+        }
+        let at = |status: &str, from: usize| {
+            let wanted = move |update: &&serde_json::Value| update["status"] == status;
+            turn.updates.iter().skip(from).position(|update| wanted(&update)).unwrap() + from
+        };
+        let begun = turn.updates.iter().take(at("failed", 0)).filter(|update| update["status"] == "in_progress");
+        assert!(begun.count() >= 3, "they work at the same time");
+    }
 }

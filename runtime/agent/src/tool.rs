@@ -207,6 +207,12 @@ pub trait Tool: Send + Sync {
     /// What a call with these arguments would do, at most.
     fn effects(&self, arguments: &ToolArguments) -> Result<Vec<Effect>, ToolError>;
 
+    /// Whether a call leaves everything as it is, so that others of that kind may run at the same time. By default those do
+    /// that have effects, and none but reading.
+    fn only_reads(&self, arguments: &ToolArguments) -> bool {
+        self.effects(arguments).is_ok_and(|effects| !effects.is_empty() && effects.iter().all(Effect::is_read))
+    }
+
     /// How the call looks to a person. By default the spec's title.
     fn present(&self, arguments: &ToolArguments) -> Presentation {
         let _ = arguments;

@@ -4,9 +4,12 @@
 //! Knows nothing about mailboxes, clients or disks. Tested with a scripted model and fake tools in `tests/it`.
 
 mod attach;
+mod budget;
 mod call;
 mod compaction;
+mod draft;
 mod limits;
+mod partial;
 mod repeats;
 mod room;
 
@@ -28,10 +31,12 @@ use crate::options::Options;
 use crate::session::Outbox;
 use crate::store::StoreError;
 use crate::tool::{ToolCatalog, ToolError};
-use crate::transcript::{MessageId, StopReason, SystemPrompt, ToolCall, ToolOutcome};
+use crate::transcript::{MessageId, StopReason, SystemPrompt, ToolCall, ToolCallId, ToolOutcome, Usage};
 
+pub use budget::Budget;
 use call::Announced;
 pub use compaction::Compaction;
+use draft::Drafts;
 pub use limits::TurnLimits;
 use limits::{Meter, Reached, overdue};
 use repeats::Repeats;
@@ -54,6 +59,51 @@ pub enum TurnError {
     Internal(String),
 }
 
+/// A call as the model has asked for it.
+struct Called {
+    /// Its id, where the client knows of it already.
+    call: Option<ToolCallId>,
+    name: String,
+    arguments: Value,
+}
+
+/// Why the model has stopped, and what it wants to be called.
+type Answer = (StopReason, Vec<Called>);
+
+/// Why there is no answer.
+struct ModelFailure {
+    error: TurnError,
+    /// Whether something was said before.
+    begun: bool,
+}
+
+impl ModelFailure {
+    /// Whether the request was too long, and can be made shorter.
+    fn is_overflow(&self) -> bool {
+        let overflow =
+            matches!(&self.error, TurnError::Model(ModelError { kind: ModelErrorKind::ContextOverflow, .. }));
+        overflow && !self.begun
+    }
+}
+
+/// What ends the work on a prompt.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum End {
+    /// The model's own, or that of whoever cancels.
+    Model(StopReason),
+    /// A limit.
+    Limit(Reached),
+}
+
+impl End {
+    pub(crate) fn stop(&self) -> StopReason {
+        match self {
+            Self::Model(stop) => *stop,
+            Self::Limit(reached) => reached.stop(),
+        }
+    }
+}
+
 /// What turns of one session work with.
 pub struct TurnContext {
     /// Which model answers, and in which mode.
@@ -67,17 +117,28 @@ pub struct TurnContext {
     /// The client's own instructions for the model.
     pub system_prompt: Option<SystemPrompt>,
     /// How far a turn may go.
-    pub limits: TurnLimits,
+    pub budget: Budget,
     /// Takes the events.
     pub outbox: Outbox,
 }
 
 impl TurnContext {
-    /// Answers the conversation as it stands, to its end with the model that is chosen now.
+    /// Answers the conversation as it stands, to its end with the model that is chosen now. The person is told of a limit
+    /// that ends it.
     pub async fn answer(&self, cancel: &CancellationToken) -> Result<StopReason, TurnError> {
+        let end = self.work(cancel).await?;
+        if let End::Limit(reached) = &end {
+            let (id, text) = (self.outbox.next_message(), reached.said());
+            self.outbox.emit(SessionEvent::AgentText { id, text, local: true });
+        }
+        Ok(end.stop())
+    }
+
+    /// The same, and nobody is told.
+    pub(crate) async fn work(&self, cancel: &CancellationToken) -> Result<End, TurnError> {
         tokio::select! {
             biased;
-            () = cancel.cancelled() => return Ok(StopReason::Cancelled),
+            () = cancel.cancelled() => return Ok(End::Model(StopReason::Cancelled)),
             () = self.tools.settle() => {}
         }
         let end = cancel.child_token();
@@ -85,49 +146,63 @@ impl TurnContext {
         let time = tokio::select! {
             biased;
             outcome = &mut steps => return outcome,
-            time = overdue(self.limits.time, &self.outbox) => time,
+            time = overdue(self.budget.limits().time, &self.outbox) => time,
         };
+        let reached = Reached::Time(time);
+        self.budget.ledger().break_off(reached.clone());
         end.cancel();
         match steps.await? {
-            StopReason::Cancelled if !cancel.is_cancelled() => Ok(self.stop_at(&Reached::Time(time))),
-            stop => Ok(stop),
+            End::Model(StopReason::Cancelled) if !cancel.is_cancelled() => Ok(End::Limit(reached)),
+            end => Ok(end),
         }
     }
 
     /// Model requests and the calls that they lead to, until the model has finished or a limit is reached.
-    async fn steps(&self, cancel: &CancellationToken) -> Result<StopReason, TurnError> {
+    async fn steps(&self, cancel: &CancellationToken) -> Result<End, TurnError> {
         let tools = self.tools.now();
         let (model, effort) = self.options.seat().get();
-        let mut meter = Meter::new(&self.limits, &self.outbox);
-        let mut repeats = Repeats::new(self.limits.same_calls);
+        let mut meter = Meter::new(&self.budget, &self.outbox);
+        let mut repeats = Repeats::new(self.budget.limits().same_calls);
         let mut room = Room::default();
         self.project.look_again();
         loop {
+            let request = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Ok(End::Model(StopReason::Cancelled)),
+                request = meter.request() => request,
+            };
+            let request = match request {
+                Ok(request) => request,
+                Err(reached) => return Ok(End::Limit(reached)),
+            };
             if !self.make_room(&mut room, cancel).await? {
-                return Ok(StopReason::Cancelled);
+                return Ok(End::Model(StopReason::Cancelled));
             }
             let message = self.outbox.next_message();
-            let Some((stop, calls)) = self.ask_model((&*model, effort), &tools, &message, cancel).await? else {
-                return Ok(StopReason::Cancelled);
+            let answer = match self.ask_model((&*model, effort), &tools, &message, cancel).await {
+                Err(failure) if failure.is_overflow() && self.may_make_room(&room) => {
+                    drop(request);
+                    match self.make_room_at_once(&mut room, cancel).await? {
+                        Compaction::Done { .. } => continue,
+                        Compaction::Nothing | Compaction::NoModel => return Err(failure.error),
+                        Compaction::Cancelled => return Ok(End::Model(StopReason::Cancelled)),
+                    }
+                }
+                answer => answer.map_err(|failure| failure.error)?,
             };
+            let Some((stop, calls)) = answer else { return Ok(End::Model(StopReason::Cancelled)) };
+            drop(request);
             if calls.is_empty() {
-                return Ok(stop);
+                return Ok(End::Model(stop));
             }
             self.run_calls(&tools, message, calls, &mut repeats, cancel).await?;
             if cancel.is_cancelled() {
-                return Ok(StopReason::Cancelled);
+                return Ok(End::Model(StopReason::Cancelled));
             }
-            let same = repeats.too_often().map(|(tool, times)| Reached::SameCalls { tool, times });
-            if let Some(reached) = same.or_else(|| meter.count()) {
-                return Ok(self.stop_at(&reached));
+            if let Some((tool, times)) = repeats.too_often() {
+                return Ok(End::Limit(Reached::SameCalls { tool, times }));
             }
         }
-    }
-
-    /// Tells the person which limit ends the turn.
-    fn stop_at(&self, reached: &Reached) -> StopReason {
-        self.outbox.emit(SessionEvent::AgentText { id: self.outbox.next_message(), text: reached.said(), local: true });
-        reached.stop()
     }
 
     /// One tool call for a person's command. Its outcome is shown and not sent to the model.
@@ -144,6 +219,17 @@ impl TurnContext {
         Ok(outcome)
     }
 
+    /// Why what was going on has been cancelled.
+    fn why_cancelled(&self) -> ToolError {
+        self.budget.ledger().broken_off().map_or_else(ToolError::cancelled, |reached| reached.as_error())
+    }
+
+    /// Counts and tells what a request took.
+    fn spend(&self, usage: Usage) {
+        self.budget.ledger().spend(&usage);
+        self.outbox.emit(SessionEvent::Usage(usage));
+    }
+
     fn system_prompt(&self, files: &[ProjectFile]) -> Arc<str> {
         context::system_prompt(&self.project.roots, self.options.mode(), self.system_prompt.as_ref(), files)
     }
@@ -155,7 +241,7 @@ impl TurnContext {
         tools: &ToolCatalog,
         message: &MessageId,
         cancel: &CancellationToken,
-    ) -> Result<Option<(StopReason, Vec<(String, Value)>)>, TurnError> {
+    ) -> Result<Option<Answer>, ModelFailure> {
         let files = self.project.files(&self.outbox.places()).await;
         let cut = self.project.new_cuts(&files);
         if !cut.is_empty() {
@@ -168,30 +254,66 @@ impl TurnContext {
             tools: tools.specs(),
             effort,
         };
+        let mut drafts = Drafts::new(self, tools, message);
+        let mut begun = false;
+        let answer = self.stream(model, request, &mut drafts, &mut begun, cancel).await;
+        let why = match &answer {
+            Ok(Some(_)) => ToolError::to_model("incomplete", "the answer ended before this call was complete"),
+            Ok(None) => self.why_cancelled(),
+            Err(_) => ToolError::to_model("incomplete", "the answer broke off before this call was complete"),
+        };
+        drafts.fail(&why);
+        answer.map_err(|error| ModelFailure { error, begun })
+    }
+
+    /// `begun` becomes true with the first thing that is said.
+    async fn stream(
+        &self,
+        model: &dyn Model,
+        request: ModelRequest,
+        drafts: &mut Drafts<'_>,
+        begun: &mut bool,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Answer>, TurnError> {
         let mut stream = model.stream(request);
         let mut calls = Vec::new();
-        while let Some(event) = next(model, &mut stream, cancel).await? {
+        let id = drafts.message();
+        loop {
+            let event = tokio::select! {
+                biased;
+                event = next(model, &mut stream, cancel) => event?,
+                () = drafts.due() => {
+                    drafts.tell();
+                    continue;
+                }
+            };
+            let Some(event) = event else { return Ok(None) };
+            *begun |= !matches!(event, ModelEvent::Usage(_));
             match event {
                 ModelEvent::Text(text) => {
                     // What says that there is no model is no model's word.
                     let local = !model.understands();
-                    self.outbox.emit(SessionEvent::AgentText { id: message.clone(), text, local });
+                    self.outbox.emit(SessionEvent::AgentText { id: id.clone(), text, local });
                 }
                 ModelEvent::Thought(text) => {
-                    self.outbox.emit(SessionEvent::AgentThought { id: message.clone(), text, signature: None });
+                    self.outbox.emit(SessionEvent::AgentThought { id: id.clone(), text, signature: None });
                 }
                 ModelEvent::ThoughtSignature(signature) => {
                     let text = String::new();
                     let signature = Some(signature);
-                    self.outbox.emit(SessionEvent::AgentThought { id: message.clone(), text, signature });
+                    self.outbox.emit(SessionEvent::AgentThought { id: id.clone(), text, signature });
                 }
-                ModelEvent::ToolCall { name, arguments } => calls.push((name, arguments)),
-                ModelEvent::Usage(usage) => self.outbox.emit(SessionEvent::Usage(usage)),
+                ModelEvent::ToolCallBegun { draft, name } => drafts.begin(draft, name),
+                ModelEvent::ToolCallInput { draft, text } => drafts.write(draft, &text),
+                ModelEvent::ToolCall { draft, name, arguments } => {
+                    let call = draft.and_then(|draft| drafts.take(draft));
+                    calls.push(Called { call, name, arguments });
+                }
+                ModelEvent::Usage(usage) => self.spend(usage),
                 ModelEvent::Stop(stop) => return Ok(Some((stop, calls))),
             }
             self.outbox.ready().await?;
         }
-        Ok(None)
     }
 
     /// Announces all calls of one answer, then runs them in their order: those that only read together with their
@@ -201,14 +323,14 @@ impl TurnContext {
         &self,
         tools: &ToolCatalog,
         message: MessageId,
-        calls: Vec<(String, Value)>,
+        calls: Vec<Called>,
         repeats: &mut Repeats,
         cancel: &CancellationToken,
     ) -> Result<(), TurnError> {
         let mut waiting: VecDeque<(ToolCall, Announced)> = calls
             .into_iter()
-            .map(|(name, arguments)| {
-                let call = ToolCall { id: self.outbox.next_call(), name, arguments };
+            .map(|Called { call, name, arguments }| {
+                let call = ToolCall { id: call.unwrap_or_else(|| self.outbox.next_call()), name, arguments };
                 (call.clone(), self.announce(tools, message.clone(), call, false))
             })
             .collect();

@@ -37,7 +37,7 @@ use acp_runtime_agent::store::{
 };
 use acp_runtime_agent::tool::ToolCatalog;
 use acp_runtime_agent::transcript::SessionId;
-use acp_runtime_agent::turn::TurnContext;
+use acp_runtime_agent::turn::{Budget, TurnContext};
 use acp_runtime_host::plugin_host::{PluginHost, SessionPlugins};
 use acp_runtime_host::scope::{Folders, HeldRoot, SessionScope};
 use futures::FutureExt as _;
@@ -297,14 +297,14 @@ impl Runtime {
         let doctor = Doctor::new(self.own.clone(), Path::new(&setup.cwd), options.clone(), servers.clone(), plugins);
         add(commands.add(Arc::new(doctor)));
         tools.follow(servers);
-        let (system_prompt, limits) = (setup.system_prompt, settings.limits.turn());
+        let (system_prompt, budget) = (setup.system_prompt, Budget::new(settings.limits.turn()));
         let project = Arc::new(Project::new(roots, files, disk, settings.context.budget()));
         let subagents = Subagents {
             options: options.clone(),
             tools: tools.clone(),
             gate: gate.clone(),
             project: project.clone(),
-            limits,
+            budget: budget.clone(),
             outbox: outbox.clone(),
         };
         add(tools.add(subagent_tool(subagents)));
@@ -318,7 +318,7 @@ impl Runtime {
             outbox: outbox.clone(),
         })));
         let untold = SessionEvent::bounds_changed(&kept.unwrap_or(configured), options.bounds());
-        let turns = TurnContext { options, tools, gate, project, system_prompt, limits, outbox };
+        let turns = TurnContext { options, tools, gate, project, system_prompt, budget, outbox };
         let on_busy = settings.prompt.on_busy();
         let panels = Arc::new(panels);
         Ok(Opened { parts: SessionParts { id, turns, commands, panels, on_busy }, untold })

@@ -56,7 +56,7 @@ pub struct TurnUse {
 }
 
 impl TurnUse {
-    pub(super) fn add(&mut self, usage: &Usage) {
+    pub(crate) fn add(&mut self, usage: &Usage) {
         self.tokens = self.tokens.saturating_add(usage.input).saturating_add(usage.output);
         self.spending.add(usage);
     }

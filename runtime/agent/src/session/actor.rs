@@ -251,6 +251,7 @@ async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken
         Title::Provisional if !local => title(&parts),
         Title::Provisional | Title::Given => None,
     };
+    shared.turns.budget.begin();
     let parts = if local { parts } else { shared.turns.attach(parts, &cancel).await };
     outbox.emit(SessionEvent::UserMessage { id: outbox.next_message(), parts, local });
     let outcome = match typed {

@@ -23,7 +23,7 @@ use crate::tool::{ToolCatalog, ToolError};
 use crate::transcript::{
     Part, Role, SessionId, StopReason, SystemPrompt, SystemPromptMode, ToolCallId, ToolContent, ToolOutcome, Usage,
 };
-use crate::turn::{TurnContext, TurnError, TurnLimits};
+use crate::turn::{Budget, End, TurnContext, TurnError};
 use unkept::Unkept;
 
 /// What a child is told beside what every session is told.
@@ -44,8 +44,8 @@ pub struct Subagents {
     pub gate: Arc<Gate>,
     /// The session's project.
     pub project: Arc<Project>,
-    /// How far a turn of the session may go; a child's goes no further.
-    pub limits: TurnLimits,
+    /// How far a turn of the session may go, with all that its children do.
+    pub budget: Budget,
     /// The session's events.
     pub outbox: Outbox,
 }
@@ -80,7 +80,7 @@ impl Subagents {
         child.outbox.emit(SessionEvent::UserMessage { id, parts, local: false });
         let mut relay = Relay { call, outbox: &self.outbox, lines: Vec::new(), places: HashMap::new() };
         let outcome = {
-            let mut answer = std::pin::pin!(child.answer(cancel));
+            let mut answer = std::pin::pin!(child.work(cancel));
             loop {
                 tokio::select! {
                     biased;
@@ -94,13 +94,13 @@ impl Subagents {
         while let Ok(event) = events.try_recv() {
             relay.tell(event);
         }
-        let stop = outcome.map_err(|error| match error {
+        let end = outcome.map_err(|error| match error {
             TurnError::Internal(reason) => ToolError::Fatal(reason),
             error @ (TurnError::Model(_) | TurnError::Store(_)) => {
                 ToolError::to_model("internal", format!("the subagent failed: {error}"))
             }
         })?;
-        relay.report(&child.outbox, stop)
+        relay.report(&child.outbox, &end)
     }
 
     /// A session that keeps nothing.
@@ -123,7 +123,7 @@ impl Subagents {
             gate: Arc::new(self.gate.on_behalf_of(call.clone())),
             project: self.project.clone(),
             system_prompt: Some(SystemPrompt { mode: SystemPromptMode::Append, text: INSTRUCTIONS.to_owned() }),
-            limits: self.limits_for(task),
+            budget: self.budget.for_child(task.model_requests),
             outbox,
         })
     }
@@ -143,20 +143,6 @@ impl Subagents {
             let _ = tools.add(tool.clone());
         }
         Ok(tools)
-    }
-
-    /// What is left to the turn that it works for, and no more requests than the task has.
-    fn limits_for(&self, task: &Task) -> TurnLimits {
-        let used = self.outbox.turn_use();
-        let spent = used.spending.all().iter().map(|cost| cost.amount).fold(0.0, f64::max);
-        TurnLimits {
-            model_requests: task.model_requests.min(self.limits.model_requests),
-            tokens: self.limits.tokens.map(|limit| limit.saturating_sub(used.tokens)),
-            cost: self.limits.cost.map(|limit| (limit - spent).max(0.0)),
-            // The time of the turn that it works for ends it.
-            time: None,
-            ..self.limits
-        }
     }
 }
 
@@ -218,7 +204,7 @@ impl Relay<'_> {
         format!("{more}{}", self.lines.get(before..).unwrap_or_default().join("\n"))
     }
 
-    fn report(self, child: &Outbox, stop: StopReason) -> Result<ToolOutcome, ToolError> {
+    fn report(self, child: &Outbox, end: &End) -> Result<ToolOutcome, ToolError> {
         let messages = child.messages();
         let said = messages.iter().rev().find(|message| message.role == Role::Assistant).map(|message| {
             let texts = message.parts.iter().filter_map(|part| match part {
@@ -228,15 +214,16 @@ impl Relay<'_> {
             texts.collect::<Vec<_>>().join("\n\n")
         });
         let said = said.filter(|said| !said.is_empty()).unwrap_or_else(|| "(the subagent wrote no report)".to_owned());
-        let end = match stop {
-            StopReason::EndTurn => "",
-            StopReason::MaxTokens => "; it was stopped at a limit of tokens or cost, and may not have finished",
-            StopReason::MaxTurnRequests => "; it was stopped at its limit of requests or time, and has not finished",
-            StopReason::Refusal => "; its model refused to go on",
-            StopReason::Cancelled => return Err(ToolError::cancelled()),
+        let why = match end {
+            End::Model(StopReason::EndTurn) => String::new(),
+            End::Model(StopReason::MaxTokens) => "; its answer was cut off at the model's limit of tokens".to_owned(),
+            End::Model(StopReason::Refusal) => "; its model refused to go on".to_owned(),
+            End::Model(StopReason::Cancelled) => return Err(ToolError::cancelled()),
+            End::Model(StopReason::MaxTurnRequests) => "; it was stopped".to_owned(),
+            End::Limit(reached) => format!("; it was stopped before it had finished: {}", reached.why()),
         };
-        let note = format!("[subagent: {} calls, {} tokens{end}]", self.lines.len(), child.turn_use().tokens);
-        let failed = stop != StopReason::EndTurn;
+        let note = format!("[subagent: {} calls, {} tokens{why}]", self.lines.len(), child.turn_use().tokens);
+        let failed = *end != End::Model(StopReason::EndTurn);
         Ok(ToolOutcome { failed, ..ToolOutcome::text(format!("{said}\n\n{note}")) })
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::TurnContext;
-use crate::capability::{Effect, ToolName};
+use crate::capability::ToolName;
 use crate::event::{EventSink as _, SessionEvent, ToolCallStatus, ToolCallUpdate};
 use crate::gate::{Exhibit, Origin, Permit};
 use crate::model::ToolKind;
@@ -32,8 +32,7 @@ pub(super) struct Announced {
 impl Announced {
     /// Whether it leaves everything as it is, and asks nobody.
     pub(super) fn only_reads(&self) -> bool {
-        let Ok(Ready { tool, arguments, .. }) = &self.ready else { return false };
-        tool.effects(arguments).is_ok_and(|effects| !effects.is_empty() && effects.iter().all(Effect::is_read))
+        self.ready.as_ref().is_ok_and(|Ready { tool, arguments, .. }| tool.only_reads(arguments))
     }
 
     /// The same, unless it is refused before it runs.
@@ -81,12 +80,27 @@ impl TurnContext {
             Ok(ready) => self.authorise_and_run(&call, ready, cancel).await,
             Err(error) => Err(error),
         };
+        let outcome = if cancel.is_cancelled() { self.broken_off(outcome) } else { outcome };
         let update = match &outcome {
             Ok(outcome) => self.completed(call, outcome).await,
-            Err(error) => failed(call, error, self.limits.tool_output),
+            Err(error) => failed(call, error, self.budget.limits().tool_output),
         };
         self.outbox.emit(SessionEvent::ToolCallUpdated(update));
         outcome
+    }
+
+    /// What became of a call whose turn was broken off, with the limit that did it: tools know that they are to end, and not
+    /// why.
+    fn broken_off(&self, outcome: Result<ToolOutcome, ToolError>) -> Result<ToolOutcome, ToolError> {
+        let Some(reached) = self.budget.ledger().broken_off() else { return outcome };
+        match outcome {
+            Ok(mut outcome) if outcome.failed => {
+                outcome.content.push(ToolContent::Text { text: format!("[{}]", reached.as_error()) });
+                Ok(outcome)
+            }
+            Err(error) if error == ToolError::cancelled() => Err(reached.as_error()),
+            outcome => outcome,
+        }
     }
 
     async fn authorise_and_run(
@@ -155,7 +169,7 @@ impl TurnContext {
     /// The client is shown the beginning of a long text and where the whole is; the model gets as much as the limit
     /// lets through.
     async fn completed(&self, call: ToolCallId, outcome: &ToolOutcome) -> ToolCallUpdate {
-        let limit = self.limits.tool_output;
+        let limit = self.budget.limits().tool_output;
         let text = outcome.for_model();
         let for_model = cut(&text, limit);
         let shown = SHOWN.min(limit);
@@ -226,6 +240,6 @@ fn cut(text: &str, limit: usize) -> String {
 }
 
 /// A name as the model wrote it, safe to show.
-fn shown_name(name: &str) -> String {
+pub(super) fn shown_name(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(80).collect()
 }

@@ -3,21 +3,25 @@
 //! Near a limit the person is warned; at the limit the turn ends, and says why. Nothing is broken off for a limit but
 //! for that of time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::context::TurnUse;
+use super::budget::{Budget, Ledger, Request};
 use crate::event::{EventSink as _, Notice, SessionEvent, Severity};
 use crate::session::Outbox;
+use crate::tool::ToolError;
 use crate::transcript::{Cost, StopReason};
 
 /// The share of a limit, in percent, at which the person is warned.
 const WARNED_AT: u32 = 80;
+/// Bytes of a token, for a guess at how many a request has.
+const TOKEN: usize = 4;
 /// How often it is looked whether the time is over, at most.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How far one turn may go.
+/// How far one turn may go, with all that its children do.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TurnLimits {
     /// Model requests; default 50. Reaching it ends the turn with [`StopReason::MaxTurnRequests`].
@@ -55,8 +59,10 @@ impl Default for TurnLimits {
 
 /// A limit that a turn has reached.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Reached {
+pub(crate) enum Reached {
     Requests(u32),
+    /// The requests that a child was given.
+    Task(u32),
     Time(Duration),
     Tokens {
         used: u64,
@@ -75,17 +81,18 @@ pub(super) enum Reached {
 
 impl Reached {
     /// How the turn ends.
-    pub(super) fn stop(&self) -> StopReason {
+    pub(crate) fn stop(&self) -> StopReason {
         match self {
-            Self::Requests(_) | Self::Time(_) | Self::SameCalls { .. } => StopReason::MaxTurnRequests,
+            Self::Requests(_) | Self::Task(_) | Self::Time(_) | Self::SameCalls { .. } => StopReason::MaxTurnRequests,
             Self::Tokens { .. } | Self::Cost { .. } => StopReason::MaxTokens,
         }
     }
 
-    /// What the person is told.
-    pub(super) fn said(&self) -> String {
+    /// Why, as a part of a sentence.
+    pub(crate) fn why(&self) -> String {
         let (why, key) = match self {
             Self::Requests(limit) => (format!("it asked the model {limit} times"), "limits.model_requests"),
+            Self::Task(limit) => (format!("it asked the model {limit} times"), "max_requests"),
             Self::Time(limit) => (format!("it took {} s", limit.as_secs_f64()), "limits.turn_seconds"),
             Self::Tokens { used, limit } => (format!("it used {used} tokens of {limit}"), "limits.turn_tokens"),
             Self::Cost { used: Cost { amount, currency }, limit } => {
@@ -95,60 +102,50 @@ impl Reached {
                 (format!("the model called `{tool}` {times} times in the same way"), "limits.same_calls")
             }
         };
-        format!(
-            "The turn was stopped: {why}, and `{key}` allows no more. What was done until then stays; say `go on` to go on."
-        )
+        format!("{why}, and `{key}` allows no more")
+    }
+
+    /// What the person is told.
+    pub(super) fn said(&self) -> String {
+        format!("The turn was stopped: {}. What was done until then stays; say `go on` to go on.", self.why())
+    }
+
+    /// What a call is told that was broken off for it.
+    pub(super) fn as_error(&self) -> ToolError {
+        ToolError::to_model("limit", format!("the turn was stopped: {}", self.why()))
     }
 }
 
-/// What one turn has used up.
+/// Counts the requests of a turn, or of a child.
 pub(super) struct Meter<'a> {
-    limits: &'a TurnLimits,
+    budget: &'a Budget,
+    ledger: Arc<Ledger>,
     outbox: &'a Outbox,
     clock: Clock,
     requests: u32,
-    warned: Vec<&'static str>,
 }
 
 impl<'a> Meter<'a> {
-    pub(super) fn new(limits: &'a TurnLimits, outbox: &'a Outbox) -> Self {
-        Self { limits, outbox, clock: Clock::start(outbox), requests: 0, warned: Vec::new() }
+    pub(super) fn new(budget: &'a Budget, outbox: &'a Outbox) -> Self {
+        Self { budget, ledger: budget.ledger(), outbox, clock: Clock::start(outbox), requests: 0 }
     }
 
-    /// Counts a request that was answered; the limit that is reached with it.
-    pub(super) fn count(&mut self) -> Option<Reached> {
+    /// Counts a request that is to be made, and warns of limits that are near; fails with the one that is reached.
+    pub(super) async fn request(&mut self) -> Result<Request, Reached> {
+        let own = self.budget.limits().model_requests;
+        if self.requests >= own && own < self.ledger.limits().model_requests {
+            return Err(Reached::Task(own));
+        }
+        let tokens = u64::try_from(self.outbox.bytes() / TOKEN).unwrap_or(u64::MAX);
+        let request = self.ledger.request(tokens).await?;
         self.requests += 1;
-        let TurnLimits { model_requests, time, tokens, cost, .. } = *self.limits;
-        let TurnUse { tokens: used, spending } = self.outbox.turn_use();
-        if self.requests >= model_requests {
-            return Some(Reached::Requests(model_requests));
-        }
-        if let Some(limit) = tokens.filter(|limit| used >= *limit) {
-            return Some(Reached::Tokens { used, limit });
-        }
-        let dearest = spending.all().iter().max_by(|one, other| one.amount.total_cmp(&other.amount));
-        if let (Some(limit), Some(dearest)) = (cost, dearest)
-            && dearest.amount >= limit
-        {
-            return Some(Reached::Cost { used: dearest.clone(), limit });
-        }
-        self.warn("model requests", f64::from(self.requests), Some(f64::from(model_requests)));
-        self.warn("time", self.clock.elapsed(self.outbox).as_secs_f64(), time.map(|time| time.as_secs_f64()));
-        #[expect(clippy::cast_precision_loss, reason = "a share in percent")]
-        self.warn("tokens", used as f64, tokens.map(|limit| limit as f64));
-        self.warn("cost", dearest.map_or(0.0, |cost| cost.amount), cost);
-        None
-    }
-
-    /// Warns once of each limit.
-    fn warn(&mut self, what: &'static str, used: f64, limit: Option<f64>) {
-        let near = limit.is_some_and(|limit| used * 100.0 >= limit * f64::from(WARNED_AT));
-        if near && !self.warned.contains(&what) {
-            self.warned.push(what);
+        let seconds = self.clock.elapsed(self.outbox).as_secs_f64();
+        for what in self.ledger.near(seconds, f64::from(WARNED_AT) / 100.0) {
             let title = format!("This turn has used {WARNED_AT}% of its {what}");
             let notice = Notice::new(Severity::Warning, title).described("It is stopped at the limit; see `limits`.");
             self.outbox.emit(SessionEvent::Notice(notice));
         }
+        Ok(request)
     }
 }
 

@@ -26,7 +26,7 @@ use acp_runtime_agent::store::{
 };
 use acp_runtime_agent::tool::{Presentation, Tool, ToolArguments, ToolCatalog, ToolError, ToolSource};
 use acp_runtime_agent::transcript::{Conversation, Location, Part, SessionId, ToolCallId, ToolContent, ToolOutcome};
-use acp_runtime_agent::turn::{TurnContext, TurnLimits};
+use acp_runtime_agent::turn::{Budget, TurnContext, TurnLimits};
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -476,8 +476,8 @@ impl Setting {
         let roots = Roots::new([(PathBuf::from("/p"), PathBuf::from("/p"))]);
         let files = Arc::new(self.files);
         let project = Arc::new(Project::new(roots, files.clone(), files, self.budget));
-        let (gate, limits, system_prompt) = (Arc::new(gate), self.limits, None);
-        let turns = TurnContext { options, tools, gate, project, system_prompt, limits, outbox };
+        let (gate, budget, system_prompt) = (Arc::new(gate), Budget::new(self.limits), None);
+        let turns = TurnContext { options, tools, gate, project, system_prompt, budget, outbox };
         let claims = self.store.claims.clone();
         claims.fetch_add(1, Ordering::SeqCst);
         let claim = Claim::new(move || {

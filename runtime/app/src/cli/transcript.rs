@@ -64,6 +64,8 @@ impl<O: Write, S: Write> Transcript<O, S> {
             SessionEvent::TurnEnded { end: TurnEnd::Stopped(_) } => self.finish(),
             SessionEvent::UserMessage { .. }
             | SessionEvent::AgentThought { .. }
+            | SessionEvent::ToolCallDrafted { .. }
+            | SessionEvent::ToolInput { .. }
             | SessionEvent::ToolOutput { .. }
             | SessionEvent::Plan { .. }
             | SessionEvent::Usage(_)
@@ -153,9 +155,17 @@ impl<O: Write, S: Write> Transcript<O, S> {
     fn tool(&mut self, update: &ToolCallUpdate) -> io::Result<()> {
         match update.status {
             Some(ToolCallStatus::Failed) => {
-                let told = update.content.iter().flatten().find_map(|content| match content {
+                let content = || update.content.iter().flatten();
+                let text = content().find_map(|content| match content {
                     ToolContent::Text { text } => text.lines().next(),
                     _ => None,
+                });
+                // What a command has written ends with how it ended.
+                let told = text.or_else(|| {
+                    content().find_map(|content| match content {
+                        ToolContent::Terminal { output, .. } => output.lines().next_back(),
+                        _ => None,
+                    })
                 });
                 self.note("failed: ", told.unwrap_or("no reason"))
             }

@@ -65,6 +65,12 @@ impl Tool for SpawnAgent {
         Ok(Vec::new())
     }
 
+    /// A child that only reads works beside others of its kind.
+    fn only_reads(&self, arguments: &ToolArguments) -> bool {
+        let reads = |Arguments { tools, .. }: Arguments| tools.iter().all(|name| READING.contains(&name.as_str()));
+        arguments.read().is_ok_and(reads)
+    }
+
     fn present(&self, arguments: &ToolArguments) -> Presentation {
         let task = arguments.read().map(|Arguments { task, .. }| one_line(task.trim())).unwrap_or_default();
         Presentation { title: format!("Subagent: {task}"), ..Presentation::default() }

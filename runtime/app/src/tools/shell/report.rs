@@ -68,7 +68,7 @@ fn said(ending: &Ending, command: &ShellCommand) -> String {
             let seconds = command.timeout.as_secs_f64();
             format!("[killed, since it took longer than {seconds} s: give a longer `timeout`, or run less at once]")
         }
-        Ending::Cancelled => "[killed, since the user cancelled the turn]".to_owned(),
+        Ending::Cancelled => "[killed, since the turn was stopped]".to_owned(),
         Ending::Unknown => "[it ended, and the editor did not say how]".to_owned(),
     }
 }
@@ -113,7 +113,7 @@ mod tests {
                 Value::Null,
                 true,
             ),
-            (Ending::Cancelled, "a\n[killed, since the user cancelled the turn]", Value::Null, Value::Null, true),
+            (Ending::Cancelled, "a\n[killed, since the turn was stopped]", Value::Null, Value::Null, true),
             (Ending::Unknown, "a\n[it ended, and the editor did not say how]", Value::Null, Value::Null, true),
         ] {
             let (timed_out, cancelled) = (ending == Ending::TimedOut, ending == Ending::Cancelled);
