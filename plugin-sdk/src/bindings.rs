@@ -21,6 +21,9 @@ pub mod imports {
                 import aar:host/plan@0.1.0;
                 import aar:host/panel@0.1.0;
                 import aar:host/settings@0.1.0;
+                import aar:host/process@0.1.0;
+                import aar:host/session@0.1.0;
+                import aar:host/prompt@0.1.0;
             }
         ",
         generate_all,

@@ -10,7 +10,7 @@ use crate::rt::tool::interface::CallContext;
 use crate::testing::{self, Host};
 use crate::{
     Acting, Action, Call, Command, Error, ErrorKind, Node, Outcome, Panel, Reply, Result, SideEffect, Style, Tool,
-    View, command, kv, panel, plan, progress, settings, tool, workspace,
+    View, command, kv, panel, plan, process, progress, prompt, session, settings, tool, workspace,
 };
 
 /// Counts.
@@ -307,4 +307,38 @@ fn the_double_of_the_workspace_keeps_to_its_root() {
         assert_eq!(workspace::read(path).unwrap_err().kind(), &kind, "{path}");
     }
     assert_eq!(workspace::list("nothing").unwrap_err().kind(), &ErrorKind::NotFound);
+}
+
+#[test]
+fn programs_are_run_by_a_script() {
+    let host = Host::fresh();
+    host.put_program(["git", "log", "-n1"], 0, "abc\n");
+    host.put_output(["git", "show"], 128, "", "\nfatal: bad object\nmore\n");
+    let run = |line: &[&str]| process::Command::new("git").args(line.iter().copied()).current_dir("src").run();
+    assert_eq!(run(&["log", "-n1"]).unwrap().success().as_deref(), Ok("abc\n"));
+    let failed = run(&["show"]).unwrap().success().unwrap_err();
+    assert_eq!(failed.message(), "`git` ended with exit code 128: fatal: bad object");
+    let denied = run(&["push"]).unwrap_err();
+    assert_eq!(
+        (denied.kind(), denied.message()),
+        (&ErrorKind::Denied, "run `git push`: the plugin was not granted it")
+    );
+    let lines: Vec<_> = host.runs().into_iter().map(|(folder, line)| format!("{folder}: {}", line.join(" "))).collect();
+    assert_eq!(lines, ["src: git log -n1", "src: git show", "src: git push"]);
+}
+
+#[test]
+fn the_session_is_read_and_added_to() {
+    let host = Host::fresh();
+    assert_eq!(session::read(1).unwrap_err().kind(), &ErrorKind::Denied);
+    for (role, text) in [("user", "hello"), ("call", "grep {}"), ("new", "?")] {
+        host.say(role, text);
+    }
+    let said: Vec<_> = session::read(2).unwrap().into_iter().map(|entry| (entry.role, entry.text)).collect();
+    assert_eq!(said, [(session::Role::Call, "grep {}".to_owned()), (session::Role::Other, "?".to_owned())]);
+    prompt::set("Be brief.").unwrap();
+    assert_eq!(host.addition().as_deref(), Some("Be brief."));
+    assert_eq!(prompt::set(&"x".repeat(2049)).unwrap_err().kind(), &ErrorKind::Limit);
+    prompt::clear().unwrap();
+    assert_eq!(host.addition(), None);
 }

@@ -200,7 +200,7 @@ fn every_page_of_help_reads_well() {
           ACP_RUNTIME_HOME                                                          one folder for all files
 
         Rooms of the log:
-          acp agent audit cli compose host mcp models plugin process request runtime
+          acp agent audit cli compose host mcp models plugin process programs request runtime
           secrets settings store terminal tools transport workspace
 
         A path or a name that begins with `-` goes behind `--`; the value of an option may begin with it.

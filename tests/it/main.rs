@@ -48,6 +48,8 @@ mod permissions;
 mod plugin_files;
 mod plugin_info;
 mod plugin_install;
+mod plugin_programs;
+mod plugin_talk;
 mod process;
 mod project_files;
 mod providers;

@@ -77,6 +77,7 @@ async fn a_session_says_what_can_be_set() {
             json!(["auto_approve_execute", "_permissions", "boolean", false]),
             json!(["read_only", "_permissions", "boolean", false]),
             json!(["plugin:aar:code-stats", "_plugins", "boolean", true]),
+            json!(["plugin:aar:git-info", "_plugins", "boolean", true]),
             json!(["plugin:aar:notes", "_plugins", "boolean", true]),
             json!(["plugin:aar:tasks", "_plugins", "boolean", true]),
         ]

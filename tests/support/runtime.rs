@@ -238,6 +238,12 @@ pub fn build_folder() -> PathBuf {
     program.ancestors().nth(2).map(Path::to_path_buf).expect("test programs lie in `deps`")
 }
 
+/// How many plugins come with the binary.
+pub fn bundled_plugins() -> usize {
+    let entries = fs::read_dir(build_folder().join("plugins")).expect("`cargo xtask plugins` builds them");
+    entries.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().extension() == Some("wasm".as_ref()))).count()
+}
+
 /// The memory that a process holds now, in bytes.
 pub fn resident_bytes(process: rustix::process::Pid) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", process.as_raw_nonzero())).unwrap_or_default();

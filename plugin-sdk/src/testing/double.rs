@@ -21,6 +21,9 @@ pub(super) struct State {
     pub(super) roots: Vec<wire::workspace::Root>,
     pub(super) settings: Value,
     pub(super) cancelled: bool,
+    pub(super) said: Option<Vec<wire::session::Entry>>,
+    pub(super) addition: Option<String>,
+    pub(super) programs: BTreeMap<Vec<String>, wire::process::Output>,
     pub(super) seen: Seen,
 }
 
@@ -31,6 +34,7 @@ pub(super) struct Seen {
     pub(super) progress: Vec<(Option<f64>, String)>,
     pub(super) plan: Vec<(String, String)>,
     pub(super) changed: Vec<String>,
+    pub(super) runs: Vec<(String, Vec<String>)>,
 }
 
 impl Default for State {
@@ -44,6 +48,9 @@ impl Default for State {
             roots: vec![root],
             settings: Value::Object(serde_json::Map::new()),
             cancelled: false,
+            said: None,
+            addition: None,
+            programs: BTreeMap::new(),
             seen: Seen::default(),
         }
     }
@@ -97,6 +104,37 @@ impl Host {
     /// What [`settings::get`](crate::settings::get) reads.
     pub fn set_settings(&self, settings: Value) {
         with(|state| state.settings = settings);
+    }
+
+    /// Lets that command line, the program first, write `stdout` and end with `code`. All others are refused, as the host
+    /// does without a grant.
+    pub fn put_program<'a>(&self, line: impl IntoIterator<Item = &'a str>, code: i32, stdout: &str) {
+        self.put_output(line, code, stdout, "");
+    }
+
+    /// [`Host::put_program`], for one that writes to its standard error as well.
+    pub fn put_output<'a>(&self, line: impl IntoIterator<Item = &'a str>, code: i32, stdout: &str, stderr: &str) {
+        let (stdout, stderr) = (stdout.as_bytes().to_vec(), stderr.as_bytes().to_vec());
+        let output = wire::process::Output { code: Some(code), signal: None, stdout, stderr, extra: Vec::new() };
+        with(|state| state.programs.insert(line.into_iter().map(str::to_owned).collect(), output));
+    }
+
+    /// The programs that were run: the folder and the line of each, the program first. A folder that was not named is
+    /// empty.
+    pub fn runs(&self) -> Vec<(String, Vec<String>)> {
+        with(|state| state.seen.runs.clone())
+    }
+
+    /// Lets somebody say something: `role` is `user`, `assistant`, `call` or `result`. Until then the session cannot be read,
+    /// as without the right to it.
+    pub fn say(&self, role: &str, text: &str) {
+        let entry = wire::session::Entry { role: role.to_owned(), text: text.to_owned(), extra: Vec::new() };
+        with(|state| state.said.get_or_insert_default().push(entry));
+    }
+
+    /// What the plugin adds to what the model is told.
+    pub fn addition(&self) -> Option<String> {
+        with(|state| state.addition.clone())
     }
 
     /// Cancels the call, so that the plugin sees it at its next look.

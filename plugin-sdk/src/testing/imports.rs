@@ -45,6 +45,46 @@ pub(crate) mod plan {
     }
 }
 
+pub(crate) mod session {
+    use super::{Error, ErrorKind, types, with};
+    use crate::bindings::imports::host::session::Entry;
+
+    pub(crate) fn read(limit: u32) -> Result<Vec<Entry>, types::Error> {
+        let said = with(|state| state.said.clone());
+        let said = said.ok_or_else(|| Error::new(ErrorKind::Denied, "session: the plugin was not granted it"))?;
+        let first = said.len().saturating_sub(limit as usize);
+        Ok(said.into_iter().skip(first).collect())
+    }
+}
+
+pub(crate) mod prompt {
+    use super::{Error, types, with};
+
+    pub(crate) fn set(text: Option<&str>) -> Result<(), types::Error> {
+        if let Some(text) = text.filter(|text| text.len() > 2048) {
+            return Err(Error::limit(format_args!("the text has {} bytes; at most 2048", text.len())).into());
+        }
+        with(|state| state.addition = text.map(str::to_owned));
+        Ok(())
+    }
+}
+
+pub(crate) mod process {
+    use super::{Error, ErrorKind, types, with};
+    use crate::bindings::imports::host::process::{Command, Output};
+
+    pub(crate) fn run(command: &Command) -> Result<Output, types::Error> {
+        let line: Vec<String> = std::iter::once(&command.program).chain(&command.arguments).cloned().collect();
+        with(|state| {
+            state.seen.runs.push((command.cwd.clone().unwrap_or_default(), line.clone()));
+            state.programs.get(&line).cloned().ok_or_else(|| {
+                let message = format_args!("run `{}`: the plugin was not granted it", line.join(" "));
+                Error::new(ErrorKind::Denied, message).into()
+            })
+        })
+    }
+}
+
 pub(crate) mod kv {
     use super::{Error, ErrorKind, types, with};
     use crate::bindings::imports::host::kv::Entry;

@@ -4,17 +4,21 @@
 //! root. Knows nothing about sessions, policy, files on disk or plugins; holds no state. Tested by tables beside the
 //! code.
 
+mod danger;
 mod effect;
 mod grant;
 mod names;
 mod path;
 mod pattern;
 mod roots;
+mod run;
 mod shell;
 
+pub use danger::Danger;
 pub use effect::{CommandLine, Effect, KvScope, NetRequest, Touched};
-pub use grant::{Grant, GrantClass, GrantSet, HostPattern, RunPattern, Tier};
+pub use grant::{Grant, GrantClass, GrantSet, HostPattern, Tier};
 pub use names::{CommandName, NameError, PanelName, PluginId, SecretName, ServerName, ToolName};
 pub use path::{PathError, PathGlob, PathScope, RootId, WorkspacePath};
 pub use pattern::{EffectPattern, EffectPatternError};
 pub use roots::{Root, Roots};
+pub use run::{RunError, RunPattern, RunRight, VariableName};

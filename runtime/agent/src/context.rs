@@ -3,6 +3,7 @@
 //! One record, read twice: the running session and a loaded one build the same history from the same events, so a
 //! loaded session goes on exactly where the old one stood. Knows nothing about where events are kept.
 
+mod additions;
 mod attached;
 mod compaction;
 mod project;
@@ -22,6 +23,7 @@ use crate::transcript::{
     ToolContent,
 };
 
+pub use additions::{Additions, TooMuch};
 pub use attached::{Linked, Luggage};
 pub use compaction::{SUMMARY_INSTRUCTIONS, Split, size};
 pub use project::{ContextBudget, PROJECT_FILES, Project, ProjectFile, ProjectFiles};

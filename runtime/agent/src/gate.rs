@@ -229,7 +229,7 @@ pub struct AuditEntry<'a> {
 
 /// A denial, as a value that guests, the model and people can read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("denied: {class} `{key}`: {reason}")]
+#[error("denied: {}", self.account())]
 pub struct Refusal {
     /// The effect's class.
     pub class: &'static str,
@@ -248,7 +248,8 @@ pub struct Refusal {
 impl Refusal {
     /// What was refused and why, for those who learn from its kind that it was.
     pub fn account(&self) -> String {
-        format!("{} `{}`: {}", self.class, self.key, self.reason)
+        let Self { class, key, reason, .. } = self;
+        if key.is_empty() { format!("{class}: {reason}") } else { format!("{class} `{key}`: {reason}") }
     }
 }
 
@@ -322,6 +323,11 @@ impl Gate {
     /// What it judges by.
     pub fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// The rights of a plugin; none where it is not known.
+    pub fn grants(&self, plugin: &PluginId) -> Option<GrantSet> {
+        self.book.grants(plugin)
     }
 
     /// Decides on all `effects` together: one refusal refuses them all.
@@ -482,6 +488,7 @@ impl Gate {
             Rule::NotGranted => "not-granted",
             Rule::NotForThisCode => "not-for-this-code",
             Rule::SessionFolder => "session-folder",
+            Rule::Dangerous(_) => "dangerous",
         };
         self.refuse(origin, wish, by, Why::Rule(rule))
     }

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::capability::{Effect, EffectPattern, GrantSet, PathGlob, Roots, Tier, Touched};
+use crate::capability::{Danger, Effect, EffectPattern, GrantSet, PathGlob, Roots, Tier, Touched};
 pub use leeway::Leeway;
 
 /// How much a session may do without asking.
@@ -98,6 +98,8 @@ pub enum Rule {
     NotForThisCode,
     /// One of the session's folders would be moved or removed.
     SessionFolder,
+    /// No plugin may give that to a program, whatever was granted.
+    Dangerous(Danger),
 }
 
 impl fmt::Display for Rule {
@@ -109,6 +111,7 @@ impl fmt::Display for Rule {
             Self::NotGranted => f.write_str("the plugin was not granted it"),
             Self::NotForThisCode => f.write_str("it is not available to this kind of code"),
             Self::SessionFolder => f.write_str("it is one of the session's folders, or holds one"),
+            Self::Dangerous(danger) => danger.fmt(f),
         }
     }
 }
@@ -217,7 +220,7 @@ impl Policy {
     }
 
     fn bundled(effect: &Effect, grants: &GrantSet, leeway: Leeway) -> Decision {
-        if let Some(refusal) = undeclared(effect, grants) {
+        if let Some(refusal) = dangerous(effect).or_else(|| undeclared(effect, grants)) {
             return refusal;
         }
         match effect {
@@ -238,7 +241,7 @@ impl Policy {
     }
 
     fn installed(effect: &Effect, grants: &GrantSet, leeway: Leeway) -> Decision {
-        if let Some(refusal) = undeclared(effect, grants) {
+        if let Some(refusal) = dangerous(effect).or_else(|| undeclared(effect, grants)) {
             return refusal;
         }
         let granted = granted(effect, grants);
@@ -260,6 +263,24 @@ impl Policy {
 /// Nothing outside the manifest's ceiling is ever asked for, let alone allowed.
 fn undeclared(effect: &Effect, grants: &GrantSet) -> Option<Decision> {
     (!grants.declares(effect)).then_some(Decision::Deny(Rule::Undeclared))
+}
+
+/// What is not for plugins at all, whatever they ask for.
+fn dangerous(effect: &Effect) -> Option<Decision> {
+    match effect {
+        Effect::Run(line) => Danger::of(line).map(|danger| Decision::Deny(Rule::Dangerous(danger))),
+        Effect::Read(_)
+        | Effect::Write(_)
+        | Effect::Delete(_)
+        | Effect::Move { .. }
+        | Effect::Fetch(_)
+        | Effect::UseSecret(_)
+        | Effect::CallPlugin(..)
+        | Effect::CallServer { .. }
+        | Effect::ReadSession
+        | Effect::Kv(_)
+        | Effect::Prompt => None,
+    }
 }
 
 fn granted(effect: &Effect, grants: &GrantSet) -> Decision {

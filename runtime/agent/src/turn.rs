@@ -231,7 +231,10 @@ impl TurnContext {
     }
 
     fn system_prompt(&self, files: &[ProjectFile]) -> Arc<str> {
-        context::system_prompt(&self.project.roots, self.options.mode(), self.system_prompt.as_ref(), files)
+        let own = context::system_prompt(&self.project.roots, self.options.mode(), self.system_prompt.as_ref(), files);
+        let switches = self.options.switches();
+        let added = self.project.additions.framed(|plugin| switches.lets(Some(plugin)));
+        if added.is_empty() { own } else { format!("{own}{added}").into() }
     }
 
     /// Streams one answer; none if it was cancelled.

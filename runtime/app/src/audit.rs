@@ -7,6 +7,8 @@
 //! is tried again with the next decision. Knows nothing about sessions or policy.
 #![expect(clippy::disallowed_methods, reason = "this room owns the audit file")]
 
+mod discreet;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,6 +22,8 @@ use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_host::regular_file;
 use jiff::Timestamp;
 use serde::Serialize;
+
+pub use discreet::discreet;
 
 /// Lines that may wait for the disk.
 const QUEUE: usize = 4096;

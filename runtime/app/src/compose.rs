@@ -13,8 +13,10 @@ mod fork;
 mod keys;
 mod options;
 mod permissions;
+mod programs;
 mod shelf;
 mod storage;
+mod transcript;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +25,7 @@ use std::time::{Duration, SystemTime};
 
 use acp_runtime_agent::capability::RootId;
 use acp_runtime_agent::command::CommandCatalog;
-use acp_runtime_agent::context::{History, Project};
+use acp_runtime_agent::context::{Additions, History, Project};
 use acp_runtime_agent::event::{EventSink as _, Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::Gate;
 use acp_runtime_agent::options::{Bounds, Choices};
@@ -38,16 +40,18 @@ use acp_runtime_agent::store::{
 use acp_runtime_agent::tool::ToolCatalog;
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::turn::{Budget, TurnContext};
+use acp_runtime_host::limits::Limits;
 use acp_runtime_host::plugin_host::{PluginHost, SessionPlugins};
 use acp_runtime_host::scope::{Folders, HeldRoot, SessionScope};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use crate::acp;
-use crate::audit::AuditLog;
+use crate::audit::{AuditLog, discreet};
 use crate::mcp::{Mcp, McpCommand};
 use crate::models::{Models, ModelsError};
 use crate::process::{BASE_VARIABLES, Launcher, Stops, own_executable};
+use crate::programs::PluginPrograms;
 use crate::redaction::Redaction;
 use crate::settings::{Paths, Settings, SettingsError, variable};
 use crate::store::{Answers, Arrears, Retention, SqliteStore};
@@ -62,8 +66,10 @@ use doctor::Doctor;
 use fork::ForkCommand;
 pub use keys::Keys;
 use permissions::Permissions;
+use programs::programs;
 pub use shelf::{KnownPlugin, Origin, Problem, Shelf};
 use storage::PluginStorage;
+use transcript::SessionTranscript;
 
 /// How long a client may take for what needs no person: a file, a terminal.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(30);
@@ -86,6 +92,7 @@ pub struct Runtime {
     shelf: Shelf,
     mcp: Mcp,
     commands: Commands,
+    programs: PluginPrograms,
 }
 
 /// A session that is about to begin.
@@ -131,7 +138,7 @@ impl Runtime {
         let store = SqliteStore::new(paths.sessions());
         let host = PluginHost::new(
             Some(paths.compiled()),
-            acp_runtime_host::limits::Limits::default(),
+            Limits { exec: settings.exec.limits(), ..Limits::default() },
             Arc::new(PluginStorage::new(store.clone())),
         );
         let bundled = paths.bundled_plugins().filter(|_| settings.plugins.bundled);
@@ -141,6 +148,7 @@ impl Runtime {
         let launcher = Launcher::new(own_executable(paths.program()), inherited(&BASE_VARIABLES));
         let program = paths.program().map(Path::to_owned).or_else(|| std::env::current_exe().ok());
         let commands = Commands::new(launcher.clone(), &settings.shell);
+        let programs = programs(launcher.clone(), &settings.exec, keys.redaction());
         let mcp = Mcp::new(launcher, settings.mcp.clone(), variable, keys.redaction().clone());
         let folders = RootRegistry::default();
         let paths = paths.clone();
@@ -157,6 +165,7 @@ impl Runtime {
             shelf,
             mcp,
             commands,
+            programs,
         }))
     }
 
@@ -257,12 +266,13 @@ impl Runtime {
         let outbox = Outbox::new(id.clone(), history, stale.clone(), Arc::new(self.store.clone()), face.audience(&id));
         let approver = Arc::new(OrderedApprover::new(outbox.clone(), face.approver(&id)));
         let book = Arc::new(Book::new(&plugins, Answers::new(self.store.clone(), roots.clone())));
-        let (leeway, audit) = (options.leeway().clone(), self.audit.sink(id.clone()));
+        let (leeway, audit) = (options.leeway().clone(), discreet(self.audit.sink(id.clone()), self.keys.redaction()));
         let gate = Arc::new(Gate::new(disk.policy().clone(), leeway, approver, book.clone(), audit, disk.clone()));
         let workspace = face.overlay(&id, &roots, disk.clone());
         let elicitor = Arc::new(OrderedElicitor::new(outbox.clone(), face.elicitor(&id)));
 
         let project = roots.iter().next().map(|root| root.canonical.display().to_string()).unwrap_or_default();
+        let additions = Additions::default();
         let scope = SessionScope {
             session: id.clone(),
             project,
@@ -270,6 +280,12 @@ impl Runtime {
             gate: gate.clone(),
             workspace: workspace.clone(),
             elicitor: elicitor.clone(),
+            programs: self.programs.session(&roots),
+            transcript: Arc::new(SessionTranscript {
+                outbox: outbox.clone(),
+                redaction: self.keys.redaction().clone(),
+            }),
+            additions: additions.clone(),
             events: Arc::new(outbox.clone()),
             settings: settings.plugins.settings.iter().map(|(id, own)| (id.clone(), own.clone().into())).collect(),
         };
@@ -298,7 +314,7 @@ impl Runtime {
         add(commands.add(Arc::new(doctor)));
         tools.follow(servers);
         let (system_prompt, budget) = (setup.system_prompt, Budget::new(settings.limits.turn()));
-        let project = Arc::new(Project::new(roots, files, disk, settings.context.budget()));
+        let project = Arc::new(Project::new(roots, files, disk, settings.context.budget()).with(additions));
         let subagents = Subagents {
             options: options.clone(),
             tools: tools.clone(),

@@ -22,6 +22,7 @@ pub mod compose;
 pub mod mcp;
 pub mod models;
 pub mod process;
+pub mod programs;
 pub mod redaction;
 pub mod secret;
 pub mod secrets;

@@ -73,6 +73,20 @@ impl Redaction {
         clean
     }
 
+    /// The bytes without the secrets that it was told of. What only looks like one stays.
+    pub fn without_known(&self, bytes: Vec<u8>) -> Vec<u8> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        known.iter().fold(bytes, |mut bytes, secret| {
+            let holds = |rest: &[u8]| rest.windows(secret.len()).position(|part| part == secret.as_bytes());
+            let mut from = 0;
+            while let Some(at) = bytes.get(from..).and_then(holds) {
+                bytes.splice(from + at..from + at + secret.len(), MASK.bytes());
+                from += at + MASK.len();
+            }
+            bytes
+        })
+    }
+
     /// Words of others, fit to be quoted in a message: one line of at most 300 characters, without secrets and without
     /// characters that command a terminal, reorder or hide text.
     pub fn quote(&self, text: &str) -> String {
@@ -169,6 +183,16 @@ mod tests {
         }
         let data = json!({ "a": ["correct horse", 1, null], "correct horse": { "b": true } });
         assert_eq!(redaction.clean_json(data), json!({ "a": ["****", 1, null], "****": { "b": true } }));
+    }
+
+    #[test]
+    fn known_secrets_are_taken_out_of_bytes() {
+        let redaction = Redaction::default();
+        redaction.learn(&Secret::new("top-secret-1"));
+        let clean = |bytes: &[u8]| redaction.without_known(bytes.to_vec());
+        assert_eq!(clean(b"\xfftop-secret-1,top-secret-1\xff"), b"\xff****,****\xff");
+        assert_eq!(clean(b"api_key=sk-aaaaaaaaaaaaaaaaaaaa"), b"api_key=sk-aaaaaaaaaaaaaaaaaaaa");
+        assert_eq!(clean(b""), b"");
     }
 
     #[test]

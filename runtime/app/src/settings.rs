@@ -6,6 +6,7 @@
 //! the values do. Tested by tables: the text of a file against its values or its error.
 #![expect(clippy::disallowed_methods, reason = "this room owns the configuration files and the environment")]
 
+mod exec;
 mod file;
 mod limits;
 mod log_filter;
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 use acp_runtime_agent::capability::EffectPattern;
 use acp_runtime_agent::policy::Mode;
 
+pub use exec::ExecSettings;
 pub use file::{Place, SettingsError};
 pub use limits::{Amount, ContextSettings, LimitSettings};
 pub use log_filter::LogFilter;
@@ -150,7 +152,8 @@ impl Settings {
 
     /// Makes the relative paths of the file relative to its folder, and `~/` the user's home.
     fn anchor(&mut self, folder: &Path) -> Result<(), SettingsError> {
-        for path in self.plugins.paths.iter_mut().chain(&mut self.shell.writable).chain(self.log.file.as_mut()) {
+        let folders = self.plugins.paths.iter_mut().chain(&mut self.shell.writable).chain(&mut self.exec.readable);
+        for path in folders.chain(self.log.file.as_mut()) {
             *path = match path.strip_prefix("~") {
                 Ok(rest) => paths::home_folder()?.join(rest),
                 Err(_) => folder.join(&*path),

@@ -20,7 +20,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::process::{Capture, Launcher, Output, Outputs, Program, StartError, cannot_contain};
+use crate::process::{Bounds, Capture, Launcher, Output, Outputs, Program, StartError, cannot_contain};
 use live::Live;
 
 /// How long a command that took too long may clean up.
@@ -55,7 +55,10 @@ impl LocalTerminal {
             arguments: vec!["-c".to_owned(), command.line.clone()],
             environment: variables.map(|(name, value)| (name.clone(), value.clone())).collect(),
             outputs: Outputs::Joined,
-            writable: self.writable.as_ref().map(|more| self.folders().chain(more.iter().cloned()).collect()),
+            bounds: Bounds {
+                writable: self.writable.as_ref().map(|more| self.folders().chain(more.iter().cloned()).collect()),
+                ..Bounds::default()
+            },
             ..Program::new("sh", folder)
         }
     }

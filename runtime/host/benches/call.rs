@@ -8,6 +8,8 @@
 
 #[path = "../tests/it/guest.rs"]
 mod guest;
+#[path = "../tests/it/scripted.rs"]
+mod scripted;
 #[expect(dead_code, reason = "the tests use more of it")]
 #[path = "../tests/it/support.rs"]
 mod support;

@@ -14,6 +14,7 @@
 //! | [`package`] | plugin files, and the folder of installed ones |
 //! | `crew` | the threads that compile |
 //! | `engine` | the one wasmtime engine, its clock and its cache of compiled code |
+//! | [`exec`] | programs that plugins run: the port, and what is closed around git |
 //! | [`scope`] | what a session lends to its plugins, and the folders that guests see |
 //! | [`kv`] | a plugin's own storage: the port and the quotas |
 //! | [`record`] | what is remembered of a plugin's calls |
@@ -30,6 +31,7 @@ mod bindings;
 pub mod build;
 mod crew;
 mod engine;
+pub mod exec;
 mod imports;
 pub mod install;
 mod instance;

@@ -36,6 +36,10 @@ pub struct Limits {
     pub kv: KvLimits,
     /// Panels.
     pub panel: PanelLimits,
+    /// Programs.
+    pub exec: ExecLimits,
+    /// What was said in the session.
+    pub session: SessionLimits,
 }
 
 /// Memory and what else an instance is made of.
@@ -162,6 +166,42 @@ pub struct PanelLimits {
 impl Default for PanelLimits {
     fn default() -> Self {
         Self { nodes: 10_000, depth: 64, label: 4 << 10, data: 64 << 10, total_data: 2 << 20 }
+    }
+}
+
+/// Programs. All are read by `process.run`.
+#[derive(Debug, Clone)]
+pub struct ExecLimits {
+    /// Runs in one call. Default 200.
+    pub runs: u32,
+    /// How long one may take. Default 30 s.
+    pub time: Duration,
+    /// Bytes that one may write to each of its outputs. Default 1 MiB.
+    pub output: usize,
+    /// Bytes of a program's name and its arguments. Default 64 KiB.
+    pub line: usize,
+}
+
+impl Default for ExecLimits {
+    fn default() -> Self {
+        Self { runs: 200, time: Duration::from_secs(30), output: 1 << 20, line: 64 << 10 }
+    }
+}
+
+/// What was said in the session. All are read by `session.read`.
+#[derive(Debug, Clone)]
+pub struct SessionLimits {
+    /// Pieces of one answer. Default 500.
+    pub entries: usize,
+    /// Bytes of one piece, of which more is cut. Default 16 KiB.
+    pub entry: usize,
+    /// Bytes of one answer. Default 256 KiB.
+    pub bytes: usize,
+}
+
+impl Default for SessionLimits {
+    fn default() -> Self {
+        Self { entries: 500, entry: 16 << 10, bytes: 256 << 10 }
     }
 }
 

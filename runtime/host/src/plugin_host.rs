@@ -243,5 +243,6 @@ fn new_call(
         ticks: u64::try_from(limits.time.cpu.as_millis() / TICK.as_millis()).unwrap_or(u64::MAX),
         cancel,
         log: CallLog::new(plugin.clone(), limits.clone(), record.clone()),
+        runs: 0,
     }
 }

@@ -12,15 +12,17 @@ use std::sync::Arc;
 use acp_runtime_agent::capability::{
     Effect, Grant, PathError, PathGlob, PathScope, PluginId, RootId, Roots, WorkspacePath,
 };
+use acp_runtime_agent::context::Additions;
 use acp_runtime_agent::elicit::Elicitor;
 use acp_runtime_agent::event::EventSink;
 use acp_runtime_agent::gate::{Gate, Permit, Way};
-use acp_runtime_agent::transcript::SessionId;
+use acp_runtime_agent::transcript::{Conversation, SessionId};
 use acp_runtime_agent::workspace::Workspace;
 use cap_std::fs::Dir;
 use serde_json::Value;
 use wasmtime_wasi::FsPerms;
 
+use crate::exec::Programs;
 use crate::links;
 use crate::manifest::Capability;
 
@@ -38,10 +40,25 @@ pub struct SessionScope {
     pub workspace: Arc<dyn Workspace>,
     /// Asks its person for settings that are missing.
     pub elicitor: Arc<dyn Elicitor>,
+    /// Runs the programs that plugins were granted.
+    pub programs: Arc<dyn Programs>,
+    /// What was said in it.
+    pub transcript: Arc<dyn Transcript>,
+    /// What plugins add to what the model is told.
+    pub additions: Additions,
     /// Where progress, plans and changed panels go.
     pub events: Arc<dyn EventSink>,
     /// The settings of each plugin, as they are configured; not yet validated.
     pub settings: BTreeMap<PluginId, Value>,
+}
+
+/// What was said in a session, for plugins that may read it.
+pub trait Transcript: Send + Sync {
+    /// All that the model has of it, oldest first.
+    fn messages(&self) -> Conversation;
+
+    /// The text without secrets that are known.
+    fn clean(&self, text: &str) -> String;
 }
 
 /// A session's folders: their names, and the handles that are held on them.

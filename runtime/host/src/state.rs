@@ -61,6 +61,8 @@ pub(crate) struct Call {
     pub(crate) cancel: CancellationToken,
     /// Where its lines go.
     pub(crate) log: CallLog,
+    /// How many programs it has run.
+    pub(crate) runs: u32,
 }
 
 /// What a session lends to the running call.

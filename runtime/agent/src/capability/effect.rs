@@ -1,5 +1,6 @@
 //! What a tool, a plugin or a person's click would do to the world.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -213,13 +214,15 @@ impl fmt::Display for Effect {
 impl fmt::Display for CommandLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.program)?;
-        for argument in &self.arguments {
-            let plain =
-                !argument.is_empty() && argument.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@+%".contains(c));
-            if plain { write!(f, " {argument}")? } else { write!(f, " {argument:?}")? }
-        }
+        self.arguments.iter().try_for_each(|argument| write!(f, " {}", self::argument(argument, "")))?;
         Ok(())
     }
+}
+
+/// An argument as people read it: quoted where it has more in it than letters, digits, a few marks and those of `also`.
+pub(super) fn argument<'a>(argument: &'a str, also: &str) -> Cow<'a, str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@+%".contains(c) || also.contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) { argument.into() } else { format!("{argument:?}").into() }
 }
 
 impl fmt::Display for NetRequest {

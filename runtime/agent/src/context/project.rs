@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 
+use super::Additions;
 use crate::capability::{Roots, WorkspacePath};
 use crate::plain::cut;
 use crate::workspace::Workspace;
@@ -65,6 +66,8 @@ pub struct Project {
     pub workspace: Arc<dyn Workspace>,
     /// How much the model is shown.
     pub budget: ContextBudget,
+    /// What plugins add to what the model is told.
+    pub additions: Additions,
     files: Arc<dyn ProjectFiles>,
     /// What was found in this turn, by folder.
     found: Mutex<HashMap<WorkspacePath, Arc<[ProjectFile]>>>,
@@ -83,7 +86,13 @@ impl Project {
         budget: ContextBudget,
     ) -> Self {
         let (found, shown, told) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { roots, workspace, budget, files, found, shown, told }
+        Self { roots, workspace, budget, additions: Additions::default(), files, found, shown, told }
+    }
+
+    /// The same with these additions of plugins.
+    #[must_use]
+    pub fn with(self, additions: Additions) -> Self {
+        Self { additions, ..self }
     }
 
     /// Files may have changed: they are read again when they are needed.

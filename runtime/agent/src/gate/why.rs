@@ -51,6 +51,7 @@ impl Why<'_> {
             Self::Rule(Rule::NotGranted) => "the user can install the plugin anew and grant it",
             Self::Rule(Rule::NotForThisCode) => "use another way",
             Self::Rule(Rule::SessionFolder) => "the user can move it after the session",
+            Self::Rule(Rule::Dangerous(_)) => "nobody can allow it to a plugin: leave that out",
             Self::Remembered(_) | Self::Person => "ask the user what to do instead",
             Self::Changed => "look at it again",
             Self::Cancelled => "try again in a later turn",
@@ -70,7 +71,7 @@ impl Why<'_> {
             }
             Self::Rule(Rule::Undeclared) | Self::NotLent | Self::NoChannel(_) => return Some(self.hint()),
             Self::Rule(Rule::NotGranted) => Some("install the plugin anew and grant it"),
-            Self::Rule(Rule::NotForThisCode) | Self::Person | Self::Cancelled => None,
+            Self::Rule(Rule::NotForThisCode | Rule::Dangerous(_)) | Self::Person | Self::Cancelled => None,
             Self::Rule(Rule::SessionFolder) => Some("move it after the session, or open one without that folder"),
             Self::Remembered(about) => return Some(Cow::Owned(taking_back(origin, about))),
             Self::Changed => Some("look at it again"),

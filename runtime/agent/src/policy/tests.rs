@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::capability::{
-    CommandLine, Grant, HostPattern, KvScope, NetRequest, PathScope, PluginId, RootId, RunPattern, SecretName,
-    ServerName, ToolName, WorkspacePath,
+    CommandLine, Grant, HostPattern, KvScope, NetRequest, PathScope, PluginId, RootId, RunPattern, RunRight,
+    SecretName, ServerName, ToolName, WorkspacePath,
 };
 
 fn path(text: &str) -> WorkspacePath {
@@ -42,7 +42,7 @@ fn every_grant() -> Vec<Grant> {
     vec![
         Grant::Read(PathGlob::parse("src/**").unwrap()),
         Grant::Write(PathGlob::parse("src/**").unwrap()),
-        Grant::Run(RunPattern { program: "git".into(), arguments: vec!["log".into()] }),
+        Grant::Run(RunRight::new(RunPattern { program: "git".into(), arguments: vec!["log".into()] }, &[]).unwrap()),
         Grant::Net(HostPattern::parse("https://a.com").unwrap()),
         Grant::Secret(SecretName::new("token").unwrap()),
         Grant::Kv,
@@ -71,6 +71,7 @@ fn row(effect: &Effect, grants: &GrantSet) -> String {
             Decision::Deny(Rule::NotGranted) => 'g',
             Decision::Deny(Rule::NotForThisCode) => 'n',
             Decision::Deny(Rule::SessionFolder) => 's',
+            Decision::Deny(Rule::Dangerous(_)) => 'x',
         })
         .collect()
 }
@@ -199,4 +200,16 @@ fn what_is_forbidden_is_denied_in_every_mode_and_to_everyone() {
     }
     let elsewhere = Effect::Write(scope("docs/a"));
     assert_eq!(policy.decide(&elsewhere, &GrantSet::native(), Mode::Auto), Decision::Allow);
+}
+
+/// A person may run it all the same; a plugin may not, whatever it was granted.
+#[test]
+fn what_is_dangerous_is_not_for_plugins() {
+    let line =
+        CommandLine { program: "git".into(), arguments: ["-c", "core.pager=x", "log"].map(str::to_owned).into() };
+    let effect = Effect::Run(line);
+    assert_eq!(row(&effect, &GrantSet::native()), "??Amm");
+    for tier in [Tier::Bundled, Tier::Installed] {
+        assert_eq!(row(&effect, &set(tier, every_grant(), every_grant())), "xxxxx");
+    }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock, Weak, mpsc};
 
 use tokio::sync::oneshot;
 
-use super::program::{Input, Outputs, Program, StartError};
+use super::program::{Bounds, Input, Outputs, Program, StartError};
 use super::running::{Output, Running};
 
 /// Starts programs; cheap to clone. When the last one is dropped, all that it started is killed.
@@ -53,7 +53,7 @@ impl Launcher {
         let name = program.program.clone();
         let failed = |source| StartError::System { program: name, source };
         let file = self.find(&program)?;
-        let mut environment = self.0.environment.clone();
+        let mut environment = if program.bare { BTreeMap::new() } else { self.0.environment.clone() };
         environment.extend(program.environment.iter().map(|(name, value)| (name.clone(), value.clone())));
         let launcher = Arc::downgrade(&self.0);
         self.begin(Found { file, program, environment, launcher }).await.map_err(failed)
@@ -154,7 +154,7 @@ fn work(executable: &Path, orders: &mpsc::Receiver<Order>) {
 
 fn start(executable: &Path, found: Found) -> io::Result<Running> {
     let Found { file, program, environment, launcher } = found;
-    let mut command = command(executable, &file, program.writable.as_deref());
+    let mut command = command(executable, &file, &program.bounds);
     command.args(&program.arguments).current_dir(&program.folder).env_clear().envs(environment);
     // On Unix the word to go on comes through the input, whatever follows.
     command.stdin(if cfg!(unix) || program.input == Input::Piped { Stdio::piped() } else { Stdio::null() });
@@ -180,18 +180,14 @@ fn start(executable: &Path, found: Found) -> io::Result<Running> {
 
 #[cfg(unix)]
 #[expect(clippy::disallowed_methods, reason = "this room starts processes")]
-fn command(executable: &Path, file: &Path, writable: Option<&[PathBuf]>) -> Command {
+fn command(executable: &Path, file: &Path, bounds: &Bounds) -> Command {
     let mut command = Command::new(executable);
-    command.arg(super::role::EXEC);
-    for folder in writable.unwrap_or_default() {
-        command.arg(super::role::WRITABLE).arg(folder);
-    }
-    command.arg(file);
+    command.arg(super::role::EXEC).args(super::role::words(bounds)).arg(file);
     command
 }
 
 #[cfg(not(unix))]
 #[expect(clippy::disallowed_methods, reason = "this room starts processes")]
-fn command(_executable: &Path, file: &Path, _writable: Option<&[PathBuf]>) -> Command {
+fn command(_executable: &Path, file: &Path, _bounds: &Bounds) -> Command {
     Command::new(file)
 }

@@ -19,12 +19,27 @@ pub struct Program {
     pub folder: PathBuf,
     /// Its variables, beside [`BASE_VARIABLES`] and before them.
     pub environment: BTreeMap<String, String>,
+    /// Whether it gets no others.
+    pub bare: bool,
     /// What it reads.
     pub input: Input,
     /// Where it writes.
     pub outputs: Outputs,
-    /// The folders that it may write in, beside temporary ones, where the system can keep it to that; none for any.
+    /// What it is kept to, where the system can do that.
+    pub bounds: Bounds,
+}
+
+/// What the system keeps a program to, and all that it starts. By default nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// The folders that it may write in, beside temporary ones and devices; none for any.
     pub writable: Option<Vec<PathBuf>>,
+    /// The files and folders that it may read and run programs of, beside those that it may write in and what every
+    /// program needs of the system; none for any. Then it writes in no temporary folder and on few devices, and reaches
+    /// no process outside.
+    pub readable: Option<Vec<PathBuf>>,
+    /// Whether it may make no connections.
+    pub offline: bool,
 }
 
 /// What a program reads.
@@ -87,13 +102,14 @@ impl Program {
             arguments: Vec::new(),
             folder: folder.into(),
             environment: BTreeMap::new(),
+            bare: false,
             input: Input::Nothing,
             outputs: Outputs::Apart,
-            writable: None,
+            bounds: Bounds::default(),
         }
     }
 
-    /// Its file, found in `search`, which is a value of `PATH`.
+    /// Its file, found in `search`, which is a value of `PATH`. A path is looked for where it leads.
     pub(super) fn find(&self, search: Option<&str>) -> Result<PathBuf, StartError> {
         if !self.folder.is_dir() {
             return Err(StartError::NoFolder(self.folder.clone()));

@@ -2,16 +2,23 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::guardian;
-use super::program::Input;
+use super::program::{Bounds, Input};
 
 /// Becomes another program, once it is told to.
 pub(super) const EXEC: &str = "__exec";
-/// Before the program: a folder that it may write in. Given at all, it may not write elsewhere.
-pub(super) const WRITABLE: &str = "--writable";
+/// Before the program: it may write only in the folders that follow with [`WRITABLE`].
+const CONTAINED: &str = "--contained";
+/// Before the program: it may read only what follows with [`READABLE`].
+const CLOSED: &str = "--closed";
+/// Before the program: a folder that it may write in.
+const WRITABLE: &str = "--writable";
+/// Before the program: a file or folder that it may read.
+const READABLE: &str = "--readable";
+/// Before the program: it may make no connections.
+const OFFLINE: &str = "--offline";
 /// Looks after the groups of another process of ours.
 pub(super) const GUARD: &str = "__guard";
 
@@ -28,8 +35,8 @@ const CANNOT_EXECUTE: u8 = 126;
 pub enum Role {
     /// To become a program.
     Exec {
-        /// The only folders that it may write in; none for any.
-        writable: Vec<PathBuf>,
+        /// What it is kept to.
+        bounds: Bounds,
         /// Its file.
         program: OsString,
         /// Its arguments.
@@ -45,13 +52,21 @@ impl Role {
         let mut arguments = arguments.into_iter().skip(1);
         match arguments.next()?.to_str()? {
             EXEC => {
-                let mut writable = Vec::new();
+                let mut bounds = Bounds::default();
                 let mut program = arguments.next()?;
-                while program == WRITABLE {
-                    writable.push(arguments.next()?.into());
+                while let Some(word) =
+                    [CONTAINED, CLOSED, WRITABLE, READABLE, OFFLINE].into_iter().find(|word| program == *word)
+                {
+                    match word {
+                        CONTAINED => bounds.writable = Some(Vec::new()),
+                        CLOSED => bounds.readable = Some(Vec::new()),
+                        WRITABLE => bounds.writable.as_mut()?.push(arguments.next()?.into()),
+                        READABLE => bounds.readable.as_mut()?.push(arguments.next()?.into()),
+                        _ => bounds.offline = true,
+                    }
                     program = arguments.next()?;
                 }
-                Some(Self::Exec { writable, program, arguments: arguments.collect() })
+                Some(Self::Exec { bounds, program, arguments: arguments.collect() })
             }
             GUARD => Some(Self::Guard),
             _ => None,
@@ -61,8 +76,8 @@ impl Role {
     /// Plays it to its end.
     pub fn play(self) -> ExitCode {
         match self {
-            Self::Exec { writable, program, arguments } => {
-                let error = match prepare(&writable) {
+            Self::Exec { bounds, program, arguments } => {
+                let error = match prepare(&bounds) {
                     Ok(true) => become_program(&program, &arguments),
                     Ok(false) => return ExitCode::FAILURE,
                     Err(error) => error,
@@ -82,6 +97,19 @@ impl Role {
     }
 }
 
+/// The arguments before the program that say what it is kept to.
+#[cfg(unix)]
+pub(super) fn words(bounds: &Bounds) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
+    for (whole, each, paths) in [(CONTAINED, WRITABLE, &bounds.writable), (CLOSED, READABLE, &bounds.readable)] {
+        let Some(paths) = paths else { continue };
+        words.push(whole.into());
+        words.extend(paths.iter().flat_map(|path| [each.into(), path.into()]));
+    }
+    words.extend(bounds.offline.then(|| OFFLINE.into()));
+    words
+}
+
 /// The byte that lets a program start.
 pub(super) fn word(input: Input) -> u8 {
     match input {
@@ -92,9 +120,9 @@ pub(super) fn word(input: Input) -> u8 {
 
 /// Leaves the group, the session and the terminal of whoever started us, dies with the thread that did, and waits for
 /// its word: until then nobody looks after the new group. False where no word comes, since that thread is gone. Then
-/// it is kept to writing in `writable`.
+/// it is kept to its bounds.
 #[cfg(unix)]
-fn prepare(writable: &[PathBuf]) -> io::Result<bool> {
+fn prepare(bounds: &Bounds) -> io::Result<bool> {
     use rustix::fs::{Mode, OFlags};
 
     rustix::process::setsid()?;
@@ -108,14 +136,12 @@ fn prepare(writable: &[PathBuf]) -> io::Result<bool> {
         let nothing = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         rustix::stdio::dup2_stdin(nothing)?;
     }
-    if !writable.is_empty() {
-        super::containment::contain(writable)?;
-    }
+    super::containment::contain(bounds)?;
     Ok(true)
 }
 
 #[cfg(not(unix))]
-fn prepare(_writable: &[PathBuf]) -> io::Result<bool> {
+fn prepare(_bounds: &Bounds) -> io::Result<bool> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
@@ -133,6 +159,9 @@ fn become_program(_program: &OsString, _arguments: &[OsString]) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(unix)]
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]
@@ -144,18 +173,31 @@ mod tests {
         assert_eq!(role("acp-runtime __guard"), Some(Role::Guard));
         assert_eq!(role("acp-runtime __exec /bin/ls -l __guard"), {
             Some(Role::Exec {
-                writable: Vec::new(),
+                bounds: Bounds::default(),
                 program: "/bin/ls".into(),
                 arguments: vec!["-l".into(), "__guard".into()],
             })
         });
-        assert_eq!(role("acp-runtime __exec --writable /a --writable"), None);
-        assert_eq!(role("acp-runtime __exec --writable /a --writable /b /bin/ls --writable /c"), {
-            Some(Role::Exec {
-                writable: vec!["/a".into(), "/b".into()],
-                program: "/bin/ls".into(),
-                arguments: vec!["--writable".into(), "/c".into()],
-            })
-        });
+        assert_eq!(role("acp-runtime __exec --contained --writable /a --writable"), None);
+        assert_eq!(role("acp-runtime __exec --writable /a /bin/ls"), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn bounds_are_told_in_words() {
+        let paths = |paths: &[&str]| Some(paths.iter().map(PathBuf::from).collect());
+        let bounds = |writable, readable, offline| Bounds { writable, readable, offline };
+        for (bounds, told) in [
+            (Bounds::default(), ""),
+            (bounds(paths(&["/a", "/b"]), None, false), "--contained --writable /a --writable /b"),
+            (bounds(paths(&[]), paths(&["/c"]), true), "--contained --closed --readable /c --offline"),
+        ] {
+            let words = words(&bounds);
+            assert_eq!(words.join(" ".as_ref()), told);
+            let line = ["acp-runtime", EXEC].into_iter().map(OsString::from).chain(words);
+            let role = Role::of(line.chain(["/bin/ls", "--writable", "/c"].map(OsString::from)));
+            let arguments = vec!["--writable".into(), "/c".into()];
+            assert_eq!(role, Some(Role::Exec { bounds, program: "/bin/ls".into(), arguments }));
+        }
     }
 }

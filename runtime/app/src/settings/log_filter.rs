@@ -8,7 +8,7 @@ use std::str::FromStr;
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Each room, and what it is called in the log's lines.
-const ROOMS: [(&str, &[&str]); 19] = [
+const ROOMS: [(&str, &[&str]); 20] = [
     ("acp", &["acp_runtime::acp", "agent_client_protocol", CONNECTION[0], CONNECTION[1]]),
     ("agent", &["acp_runtime_agent"]),
     ("audit", &["acp_runtime::audit", "audit"]),
@@ -19,6 +19,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
     ("models", &["acp_runtime::models"]),
     ("plugin", &["plugin"]),
     ("process", &["acp_runtime::process"]),
+    ("programs", &["acp_runtime::programs"]),
     ("request", &["request"]),
     ("runtime", &["acp_runtime"]),
     ("secrets", &["acp_runtime::secrets"]),

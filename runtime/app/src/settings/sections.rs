@@ -11,6 +11,7 @@ use acp_runtime_agent::session::OnBusy;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::exec::ExecSettings;
 use super::limits::{ContextSettings, LimitSettings};
 use super::log_filter::LogFilter;
 use super::shell::ShellSettings;
@@ -41,6 +42,8 @@ pub struct Settings {
     pub files: FilesSettings,
     /// How commands run.
     pub shell: ShellSettings,
+    /// How the programs run that plugins were granted.
+    pub exec: ExecSettings,
     /// Which plugins there are.
     pub plugins: PluginSettings,
     /// What the model is shown beside the conversation.

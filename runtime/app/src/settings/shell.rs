@@ -1,10 +1,9 @@
 //! `[shell]`: how commands run on this machine.
 
-use std::fmt;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::str::FromStr;
 
+use acp_runtime_agent::capability::VariableName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +55,7 @@ impl ShellSettings {
 
     /// The names of all variables that commands get beside those of every program.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
-        Self::TOOLS.into_iter().chain(self.inherit.iter().map(|name| name.0.0.as_str()))
+        Self::TOOLS.into_iter().chain(self.inherit.iter().map(|name| name.0.as_str()))
     }
 }
 
@@ -69,33 +68,6 @@ pub enum Containment {
     Landlock,
     /// Nothing.
     None,
-}
-
-/// The name of a variable that commands may get. Those that hold secrets are not among them, and neither are our own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VariableName(String);
-
-impl FromStr for VariableName {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        const SECRETS: [&str; 5] = ["_KEY", "_TOKEN", "_SECRET", "PASSWORD", "_CREDENTIALS"];
-        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if name.is_empty() || !name.chars().all(word) || name.starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(format!("`{name}` is not the name of a variable"));
-        }
-        let upper = name.to_ascii_uppercase();
-        if SECRETS.iter().any(|ending| upper.ends_with(ending)) || upper.starts_with("ACP_RUNTIME_") {
-            return Err(format!("`{name}` is not given to commands: it holds a secret, or is this program's own"));
-        }
-        Ok(Self(name.to_owned()))
-    }
-}
-
-impl fmt::Display for VariableName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 #[cfg(test)]

@@ -337,9 +337,20 @@ fn what_is_shown_can_be_read_again_and_holds_no_secret() {
 #[test]
 fn the_schema_knows_every_section() {
     let schema = schema();
-    for section in
-        ["model", "mode", "prompt", "permission", "files", "shell", "plugins", "limits", "log", "providers", "mcp"]
-    {
+    for section in [
+        "model",
+        "mode",
+        "prompt",
+        "permission",
+        "files",
+        "shell",
+        "exec",
+        "plugins",
+        "limits",
+        "log",
+        "providers",
+        "mcp",
+    ] {
         assert!(schema["properties"].get(section).is_some(), "{section}");
     }
     assert_eq!(schema["additionalProperties"], false);

@@ -15,6 +15,7 @@ use self::generated::aar::types::types;
 use self::generated::exports::aar::{command::command, panel::panel, tool::tool};
 use super::tree::{self, FlatNode};
 use super::{CallContext, GuestError};
+use crate::exec::{ProgramEnd, ProgramOutput};
 use crate::imports;
 use crate::manifest::{Inventory, ToolEntry};
 use crate::state::{HostError, PluginState};
@@ -44,6 +45,9 @@ pub(super) fn link(linker: &mut Linker<PluginState>) -> wasmtime::Result<()> {
     host::plan::add_to_linker::<_, State>(linker, |state| state)?;
     host::panel::add_to_linker::<_, State>(linker, |state| state)?;
     host::settings::add_to_linker::<_, State>(linker, |state| state)?;
+    host::process::add_to_linker::<_, State>(linker, |state| state)?;
+    host::session::add_to_linker::<_, State>(linker, |state| state)?;
+    host::prompt::add_to_linker::<_, State>(linker, |state| state)?;
     types::add_to_linker::<_, State>(linker, |state| state)
 }
 
@@ -147,6 +151,32 @@ impl host::panel::Host for PluginState {
 impl host::settings::Host for PluginState {
     async fn get(&mut self) -> String {
         imports::settings::get(&self.call)
+    }
+}
+
+impl host::process::Host for PluginState {
+    async fn run(&mut self, command: host::process::Command) -> Result<host::process::Output, types::Error> {
+        let host::process::Command { program, arguments, cwd, timeout_ms, extra: _ } = command;
+        let asked = imports::process::Asked { program, arguments, folder: cwd, milliseconds: timeout_ms };
+        let ProgramOutput { end, stdout, stderr } = imports::process::run(&mut self.call, asked).await?;
+        let (code, signal) = match end {
+            ProgramEnd::Exited(code) => (Some(code), None),
+            ProgramEnd::Killed(signal) => (None, Some(signal)),
+        };
+        Ok(host::process::Output { code, signal, stdout, stderr, extra: Vec::new() })
+    }
+}
+
+impl host::session::Host for PluginState {
+    async fn read(&mut self, limit: u32) -> Result<Vec<host::session::Entry>, types::Error> {
+        let said = imports::session::read(&mut self.call, limit).await?.into_iter();
+        Ok(said.map(|(role, text)| host::session::Entry { role: role.to_owned(), text, extra: Vec::new() }).collect())
+    }
+}
+
+impl host::prompt::Host for PluginState {
+    async fn set(&mut self, text: Option<String>) -> Result<(), types::Error> {
+        Ok(imports::prompt::set(&mut self.call, text.as_deref()).await?)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The forms in which a manifest is written, and the check that turns one into a [`Manifest`].
 
+mod exec;
+
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -12,6 +14,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::exec::RunLine;
 use super::{
     About, AskedLimits, Capability, Inventory, Lifecycle, MOST_BYTES, Manifest, ManifestError, SCHEMA, at_most,
 };
@@ -70,12 +73,12 @@ struct Capabilities {
     net: Option<IgnoredAny>,
     #[serde(default, skip_serializing)]
     secrets: Option<IgnoredAny>,
-    #[serde(default, skip_serializing)]
-    exec: Option<IgnoredAny>,
-    #[serde(default, skip_serializing)]
-    session: Option<IgnoredAny>,
-    #[serde(default, skip_serializing)]
-    prompt: Option<IgnoredAny>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    exec: Vec<RunLine>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<Session>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prompt: Option<Reason>,
     #[serde(default, skip_serializing)]
     hooks: Option<IgnoredAny>,
 }
@@ -103,6 +106,12 @@ struct WritePaths {
     reason: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     preopen: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Session {
+    read: Reason,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -157,14 +166,7 @@ impl ManifestFile {
 
 impl Capabilities {
     fn check(self) -> Result<Vec<Capability>, ManifestError> {
-        let later = [
-            ("net", &self.net),
-            ("secrets", &self.secrets),
-            ("exec", &self.exec),
-            ("session", &self.session),
-            ("prompt", &self.prompt),
-            ("hooks", &self.hooks),
-        ];
+        let later = [("net", &self.net), ("secrets", &self.secrets), ("hooks", &self.hooks)];
         if let Some((class, _)) = later.into_iter().find(|(_, asked)| asked.is_some()) {
             return Err(ManifestError::NotOffered(class));
         }
@@ -191,9 +193,15 @@ impl Capabilities {
             let reason = required(&format!("{field}.reason"), &reason, 200)?;
             checked.push(Capability { grant: Grant::Write(glob), reason, preopen });
         }
-        if let Some(Reason { reason }) = self.kv {
-            let reason = required("capabilities.kv.reason", &reason, 200)?;
-            checked.push(Capability { grant: Grant::Kv, reason, preopen: false });
+        checked.extend(exec::check(self.exec)?);
+        for (class, grant, asked) in [
+            ("kv", Grant::Kv, self.kv),
+            ("session.read", Grant::ReadSession, self.session.map(|session| session.read)),
+            ("prompt", Grant::Prompt, self.prompt),
+        ] {
+            let Some(Reason { reason }) = asked else { continue };
+            let reason = required(&format!("capabilities.{class}.reason"), &reason, 200)?;
+            checked.push(Capability { grant, reason, preopen: false });
         }
         Ok(checked)
     }

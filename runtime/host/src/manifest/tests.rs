@@ -17,6 +17,8 @@ license = "MIT OR Apache-2.0"
 fs.read = [{ glob = "**", reason = "counts the lines" }]
 fs.write = [{ glob = "notes/**", reason = "keeps notes", preopen = true }]
 kv = { reason = "keeps the list" }
+session.read = { reason = "sums it up" }
+prompt = { reason = "says how" }
 
 [limits]
 memory = "16 MiB"
@@ -58,12 +60,12 @@ fn both_forms_are_the_same_manifest() {
         assert_eq!(manifest.lifecycle, Lifecycle::Call);
         assert!(manifest.settings.is_some());
         let shown: Vec<String> = manifest.capabilities.iter().map(|line| line.grant.to_string()).collect();
-        assert_eq!(shown, ["fs.read **", "fs.write notes/**", "kv"]);
+        assert_eq!(shown, ["fs.read **", "fs.write notes/**", "kv", "session.read", "prompt"]);
         assert_eq!(manifest.capabilities.iter().filter(|line| line.preopen).count(), 1);
         assert_eq!(manifest.inventory, offered);
     }
     let grants = written.grants(Tier::Installed, Some(vec![Grant::Kv]));
-    assert_eq!((grants.ceiling.len(), grants.granted.len()), (3, 1));
+    assert_eq!((grants.ceiling.len(), grants.granted.len()), (5, 1));
 }
 
 #[test]
@@ -78,9 +80,6 @@ fn unknown_keys_and_classes_are_named() {
     for (line, class) in [
         ("net = [{ host = \"https://x.com\", reason = \"r\" }]", "net"),
         ("secrets = []", "secrets"),
-        ("exec = []", "exec"),
-        ("session.read = { reason = \"r\" }", "session"),
-        ("prompt = { reason = \"r\" }", "prompt"),
         ("hooks = []", "hooks"),
     ] {
         let refused = problem(&TASKS.replace("kv = { reason = \"keeps the list\" }", line));
@@ -174,4 +173,36 @@ fn inventories_are_compared_item_by_item() {
     assert_eq!(one.difference(&inventory(vec![tool("add")])), Some("tool `list`".to_owned()));
     let other = ToolEntry { description: "Does something else.".to_owned(), ..tool("add") };
     assert_eq!(one.difference(&inventory(vec![other, tool("list")])), Some("tool `add`".to_owned()));
+}
+
+#[test]
+fn programs_are_asked_for_with_their_arguments() {
+    let asked = |line: &str| {
+        let toml = TASKS.replace("kv = { reason = \"keeps the list\" }", &format!("exec = [{{ {line} }}]"));
+        let section = Manifest::section(&toml, &Inventory::default())?;
+        let right = |capability: &Capability| matches!(capability.grant, Grant::Run(_)).then(|| capability.clone());
+        let found = Manifest::from_section(&section)?.capabilities.iter().find_map(right);
+        Ok::<_, ManifestError>(found.map(|found| format!("{}: {}", found.grant, found.reason)).unwrap_or_default())
+    };
+    let told = |line: &str| asked(line).unwrap_or_else(|error| error.to_string());
+    for (line, expected) in [
+        ("program = \"git\", arguments = [\"log\", \"**\"], reason = \"r\"", "exec git log **: r"),
+        ("program = \"date\", env = [\"TZ\"], reason = \"r\"", "exec date (with TZ): r"),
+        ("program = \"date\", reason = \"\"", "`capabilities.exec.reason`: must not be empty"),
+        (
+            "program = \"./date\", reason = \"r\"",
+            "`capabilities.exec`: `./date` is not the name of a program: write it without a folder, as `git`",
+        ),
+        (
+            "program = \"git\", arguments = [\"log\", \"--output=*\"], reason = \"r\"",
+            "`capabilities.exec`: git's `--output=*` is not for plugins: it makes it read or write somewhere else",
+        ),
+        (
+            "program = \"git\", env = [\"GIT_DIR\"], reason = \"r\"",
+            "`capabilities.exec`: `GIT_DIR` is not given to programs: it decides what they run",
+        ),
+    ] {
+        assert_eq!(told(line), expected);
+    }
+    assert!(told("program = \"git\", shell = true, reason = \"r\"").contains("unknown field `shell`"));
 }

@@ -4,6 +4,7 @@ use acp_runtime_agent::capability::PathError;
 use acp_runtime_agent::gate::{Refusal, RefusalKind};
 use acp_runtime_agent::workspace::WorkspaceError;
 
+use crate::exec::ProgramError;
 use crate::kv::KvError;
 
 /// An `aar:types` error, before it takes a version's form.
@@ -81,6 +82,19 @@ impl From<WorkspaceError> for HostError {
         };
         let retry = matches!(error, WorkspaceError::LeadsElsewhere(_));
         Self { kind, message: error.to_string(), retry }
+    }
+}
+
+impl From<ProgramError> for HostError {
+    fn from(error: ProgramError) -> Self {
+        let kind = match &error {
+            ProgramError::NotFound(_) => "std:not-found",
+            ProgramError::InSession(_) | ProgramError::Replaced(_) => "std:denied",
+            ProgramError::TimedOut(..) => "std:timeout",
+            ProgramError::TooMuch(..) => "std:limit",
+            ProgramError::NoPermit(_) | ProgramError::System(..) => "std:internal",
+        };
+        Self::new(kind, error.to_string())
     }
 }
 

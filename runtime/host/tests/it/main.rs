@@ -11,10 +11,14 @@
 #![expect(clippy::disallowed_methods, reason = "tests make the files that guests and packages are tried with")]
 
 mod cache;
+mod conversation;
 mod files;
 mod guest;
 mod hostile;
 mod packages;
+mod programs;
+mod repository;
+mod scripted;
 mod session;
 mod support;
 
@@ -23,9 +27,11 @@ mod support;
 fn every_guest_has_a_test() {
     let tests = [
         include_str!("cache.rs"),
+        include_str!("conversation.rs"),
         include_str!("files.rs"),
         include_str!("hostile.rs"),
         include_str!("packages.rs"),
+        include_str!("programs.rs"),
         include_str!("session.rs"),
     ]
     .concat();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, Roots, Tier, ToolName, WorkspacePath};
+use acp_runtime_agent::context::Additions;
 use acp_runtime_agent::elicit::{Elicitor, Form, Page, Reply};
 use acp_runtime_agent::event::{EventSink, SessionEvent};
 use acp_runtime_agent::gate::{
@@ -13,7 +14,7 @@ use acp_runtime_agent::gate::{
 use acp_runtime_agent::options::SharedLeeway;
 use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolError};
-use acp_runtime_agent::transcript::{SessionId, ToolCallId, ToolOutcome};
+use acp_runtime_agent::transcript::{Conversation, Message, MessageId, Part, Role, SessionId, ToolCallId, ToolOutcome};
 use acp_runtime_agent::workspace::{Entry, Found, Search, Workspace, WorkspaceError, require};
 use acp_runtime_host::kv::{KvEntry, KvError, KvSpace, KvStore};
 use acp_runtime_host::limits::Limits;
@@ -21,7 +22,7 @@ use acp_runtime_host::links;
 use acp_runtime_host::manifest::{Inventory, Manifest, ToolEntry};
 use acp_runtime_host::package::Package;
 use acp_runtime_host::plugin_host::{Plugin, PluginHost, SessionPlugins};
-use acp_runtime_host::scope::{Folders, HeldRoot, SessionScope};
+use acp_runtime_host::scope::{Folders, HeldRoot, SessionScope, Transcript};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use futures::future::{BoxFuture, FutureExt};
@@ -31,6 +32,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::guest;
+use crate::scripted::Scripted;
 
 /// A host, a project folder and what the session lends.
 pub struct Runtime {
@@ -44,6 +46,8 @@ pub struct Runtime {
     pub book: Arc<Book>,
     pub settings: BTreeMap<PluginId, Value>,
     pub form: Arc<Filled>,
+    pub programs: Arc<Scripted>,
+    pub additions: Additions,
     packages: TempDir,
 }
 
@@ -64,6 +68,8 @@ impl Runtime {
             book: Arc::default(),
             settings: BTreeMap::new(),
             form: Arc::default(),
+            programs: Arc::default(),
+            additions: Additions::default(),
             packages: TempDir::new().unwrap(),
         }
     }
@@ -103,6 +109,9 @@ impl Runtime {
             workspace: Arc::new(Texts(BTreeMap::from([("notes/a.md".to_owned(), "unsaved text".to_owned())]))),
             events: self.events.clone(),
             elicitor: self.form.clone(),
+            programs: self.programs.clone(),
+            transcript: Arc::new(Said),
+            additions: self.additions.clone(),
             settings: self.settings.clone(),
         }
     }
@@ -245,6 +254,20 @@ impl Book {
 impl GrantBook for Book {
     fn grants(&self, plugin: &PluginId) -> Option<GrantSet> {
         self.0.lock().unwrap().get(plugin).cloned()
+    }
+}
+
+/// A conversation of one message.
+struct Said;
+
+impl Transcript for Said {
+    fn messages(&self) -> Conversation {
+        let parts = vec![Part::Text { text: "hello, secret".to_owned() }];
+        [Message { id: MessageId::new("m"), role: Role::User, parts }].into_iter().collect()
+    }
+
+    fn clean(&self, text: &str) -> String {
+        text.replace("secret", "****")
     }
 }
 

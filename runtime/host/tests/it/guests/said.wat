@@ -1,0 +1,10 @@
+;; Reads the last {"n":…} pieces of what was said; answers with the text of the first, or with the error's message.
+(import "aar:host/session@0.1.0" "read" (func $read (param i32 i32)))
+(func $run (param $at i32) (param $length i32) (result i32)
+  (local $entry i32)
+  (call $read (call $argument (local.get $at) (local.get $length)) (i32.const 96))
+  (if (i32.load8_u (i32.const 96))
+    (then (return (call $text (i32.load offset=12 (i32.const 96)) (i32.load offset=16 (i32.const 96))))))
+  (if (i32.eqz (i32.load offset=8 (i32.const 96))) (then (return (call $number (i32.const 0)))))
+  (local.set $entry (i32.load offset=4 (i32.const 96)))
+  (call $text (i32.load offset=8 (local.get $entry)) (i32.load offset=12 (local.get $entry))))
