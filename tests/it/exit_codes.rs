@@ -76,7 +76,7 @@ const PROMPTS: &[(&str, i32, &[&str])] = &[
     ("/model a b", 2, &["error: `/model` takes one word"]),
     ("/plugins nope", 2, &["error: `/plugins` takes `on` or `off` and a plugin's name", "hint: type `/plugins`, "]),
     ("/plugins on aar:note", 2, &["error: there is no plugin `aar:note`", "hint: did you mean `aar:notes`?"]),
-    ("/panel nope", 2, &["error: unknown panel `nope`", "hint: there are `code-stats`, `tasks`"]),
+    ("/panel nope", 2, &["error: unknown panel `nope`", "hint: there are `code-stats`, `git`, `tasks`"]),
     ("/panel tasks nope tasks", 2, &["error: unknown action `nope`", "hint: there are `add`, `start`"]),
     ("/panel tasks add", 2, &["error: no node was named for `add`", "hint: `/panel tasks` shows the nodes"]),
     ("/panel tasks start nope", 2, &["error: unknown node `nope`", "hint: "]),

@@ -105,7 +105,9 @@ impl Programs for SessionPrograms {
                 StartError::NoFolder(_) | StartError::System { .. } => system(error.to_string()),
             })?;
             let finished = finish(running, &run).await;
-            tokio::task::spawn_blocking(move || drop(scratch));
+            if let Err(error) = tokio::task::spawn_blocking(move || drop(scratch)).await {
+                tracing::debug!("a program's temporary folder may be left: {error}");
+            }
             let mut output = finished?;
             output.stdout = self.shared.redaction.without_known(output.stdout);
             output.stderr = self.shared.redaction.without_known(output.stderr);

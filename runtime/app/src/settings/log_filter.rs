@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn what_is_neither_room_nor_level_is_refused() {
         let rooms = "expected `acp`, `agent`, `audit`, `cli`, `compose`, `host`, `mcp`, `models`, `plugin`, `process`, \
-                     `request`, `runtime`, `secrets`, `settings`, `store`, `terminal`, `tools`, `transport`, \
+                     `programs`, `request`, `runtime`, `secrets`, `settings`, `store`, `terminal`, `tools`, `transport`, \
                      `workspace`, or one of the libraries `genai`, `reqwest`, `hyper`, `hyper_util`, `h2`, \
                      `rmcp`, `cranelift`, `wasmtime`, `rustls`";
         let levels = "expected `off`, `error`, `warn`, `info`, `debug`, `trace`, or `room=level` pairs between commas";
