@@ -52,6 +52,7 @@ mod plugin_programs;
 mod plugin_talk;
 mod process;
 mod project_files;
+mod project_trust;
 mod providers;
 mod read_only;
 mod run;

@@ -20,6 +20,7 @@ mod secret;
 mod session;
 mod styled;
 mod transcript;
+mod trust;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -93,6 +94,7 @@ fn with_runtime(command: Command, settings: Settings, paths: &Paths, keys: &Keys
         Command::Acp => wait(leaving(&runtime, runtime.clone().serve_acp()))??,
         Command::Run(arguments) => return wait(leaving(&runtime, run::command(runtime.clone(), arguments)))?,
         Command::Session(command) => wait(leaving(&runtime, session::command(runtime.store(), command)))??,
+        Command::Trust(command) => wait(leaving(&runtime, trust::command(&runtime, command)))??,
         Command::Plugin(command) => wait(plugin::command(runtime, &disabled, command))??,
         // They need no runtime, and were answered before one was made.
         Command::Config(_)

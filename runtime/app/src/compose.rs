@@ -6,6 +6,7 @@
 
 mod accounts;
 mod book;
+mod brought;
 pub mod checks;
 mod commands;
 mod doctor;
@@ -61,6 +62,7 @@ use crate::workspace::{DiskWorkspace, OpenRoot, RootError, RootRegistry};
 
 use accounts::Accounts;
 use book::Book;
+use brought::{Brought, TrustCommand};
 use commands::Commands;
 use doctor::Doctor;
 use fork::ForkCommand;
@@ -101,6 +103,8 @@ struct Opened {
     /// What it is held to, where its history says something else: a fork may begin before the last change of its source
     /// is kept.
     untold: Vec<SessionEvent>,
+    /// What the person should know when it begins.
+    notice: Option<Notice>,
 }
 
 impl Opened {
@@ -115,6 +119,9 @@ impl Opened {
     fn begin(self, claim: Claim) -> SessionHandle {
         for event in self.untold {
             self.parts.turns.outbox.emit(event);
+        }
+        if let Some(notice) = self.notice {
+            self.parts.turns.outbox.emit(SessionEvent::Notice(notice));
         }
         SessionHandle::spawn(self.parts, claim)
     }
@@ -247,9 +254,11 @@ impl Runtime {
         request: SessionRequest,
         history: History,
         choices: Option<Choices>,
+        brought: Brought,
     ) -> Result<Opened, OpenError> {
         let SessionRequest { setup, servers, face } = request;
         let folders = self.open_folders(&setup)?;
+        let first = folders.first().cloned();
         let settings = self.settings_in(&folders)?;
         let disk = Arc::new(DiskWorkspace::new(folders, settings.policy()));
         let roots = disk.roots().clone();
@@ -259,12 +268,16 @@ impl Runtime {
             .collect();
 
         let stale = StalePanels::default();
-        let plugins = self.shelf.enabled(&settings.plugins.disabled);
+        let mut plugins = self.shelf.enabled(&settings.plugins.disabled);
+        let own = brought.plugins(&self.shelf, &settings.plugins.disabled);
         let (configured, kept) = (Bounds::from(settings.mode), history.bounds().cloned());
         let choices = choices.unwrap_or_else(|| first_choices(&configured, kept.as_ref()));
-        let options = Arc::new(self.options(choices, &settings, Path::new(&setup.cwd))?);
+        let options = Arc::new(self.options(choices, &settings, &own, Path::new(&setup.cwd))?);
+        self.shelf.warm_in_the_background(&own);
+        plugins.extend(own);
         let outbox = Outbox::new(id.clone(), history, stale.clone(), Arc::new(self.store.clone()), face.audience(&id));
         let approver = Arc::new(OrderedApprover::new(outbox.clone(), face.approver(&id)));
+        let question = brought.question(approver.clone(), &outbox, &self.store);
         let book = Arc::new(Book::new(&plugins, Answers::new(self.store.clone(), roots.clone())));
         let (leeway, audit) = (options.leeway().clone(), discreet(self.audit.sink(id.clone()), self.keys.redaction()));
         let gate = Arc::new(Gate::new(disk.policy().clone(), leeway, approver, book.clone(), audit, disk.clone()));
@@ -312,9 +325,13 @@ impl Runtime {
         add(commands.add(Arc::new(McpCommand::new(servers.clone(), gate.clone()))));
         let doctor = Doctor::new(self.own.clone(), Path::new(&setup.cwd), options.clone(), servers.clone(), plugins);
         add(commands.add(Arc::new(doctor)));
+        if let Some(root) = first {
+            add(commands.add(Arc::new(TrustCommand::new(root, self.store.clone(), question))));
+        }
         tools.follow(servers);
         let (system_prompt, budget) = (setup.system_prompt, Budget::new(settings.limits.turn()));
-        let project = Arc::new(Project::new(roots, files, disk, settings.context.budget()).with(additions));
+        let project = Project::new(roots, files, disk, settings.context.budget()).with(additions);
+        let project = Arc::new(project.steered_by(brought.steering()));
         let subagents = Subagents {
             options: options.clone(),
             tools: tools.clone(),
@@ -337,7 +354,7 @@ impl Runtime {
         let turns = TurnContext { options, tools, gate, project, system_prompt, budget, outbox };
         let on_busy = settings.prompt.on_busy();
         let panels = Arc::new(panels);
-        Ok(Opened { parts: SessionParts { id, turns, commands, panels, on_busy }, untold })
+        Ok(Opened { parts: SessionParts { id, turns, commands, panels, on_busy }, untold, notice: brought.notice() })
     }
 
     /// All folders that the session is about; the first is its `cwd`.
@@ -369,7 +386,8 @@ impl SessionFactory for Runtime {
     fn create(&self, request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>> {
         async move {
             let record = new_record(request.setup.clone());
-            let opened = self.open(record.id.clone(), request, History::default(), None)?;
+            let brought = self.brought(&record.setup.cwd).await;
+            let opened = self.open(record.id.clone(), request, History::default(), None, brought)?;
             let claim = self.store.create(record).await?;
             Ok(opened.begin(claim))
         }
@@ -400,7 +418,8 @@ impl SessionFactory for Runtime {
             repair.iter().for_each(|event| history.apply(event));
             keep_instructions(&mut request.setup, &record.setup);
             let setup = request.setup.clone();
-            let mut opened = self.open(id.clone(), request, history, choices)?;
+            let brought = self.brought(&setup.cwd).await;
+            let mut opened = self.open(id.clone(), request, history, choices, brought)?;
             let mut arrears = Arrears { seen, setup: setup.clone(), events: repair.clone() };
             let caught_up = match claimed {
                 Ok(claim) if repair.is_empty() && setup == record.setup => Ok(claim),
@@ -432,7 +451,8 @@ impl SessionFactory for Runtime {
             let (kept, events) = branch(&self.store, &source, point).await?;
             keep_instructions(&mut request.setup, &kept.setup);
             let record = new_record(request.setup.clone());
-            let opened = self.open(record.id.clone(), request, History::of(&events), choices)?;
+            let brought = self.brought(&record.setup.cwd).await;
+            let opened = self.open(record.id.clone(), request, History::of(&events), choices, brought)?;
             let claim = self.store.fork(&source, record, events.into(), no_return).await?;
             Ok(opened.begin(claim))
         }

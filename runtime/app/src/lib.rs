@@ -31,4 +31,5 @@ pub mod store;
 pub mod terminal;
 pub mod tools;
 pub mod transport;
+pub mod trust;
 pub mod workspace;

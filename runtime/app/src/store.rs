@@ -14,6 +14,7 @@ mod outputs;
 mod owner;
 mod patience;
 mod schema;
+mod trust;
 mod worker;
 
 use std::collections::{HashMap, HashSet};
@@ -38,6 +39,7 @@ use self::outputs::{Outputs, Provisional};
 use self::owner::Owner;
 use self::patience::Patience;
 use self::schema::Fault;
+pub use self::trust::ProjectTrust;
 use self::worker::{Role, Worker};
 
 /// The store on disk. Clones share it; the last one to go waits until all that was submitted is written.

@@ -164,6 +164,9 @@ pub(super) enum Command {
     /// Keep, list and remove secrets
     #[command(subcommand)]
     Secret(SecretCommand),
+    /// Trust the plugins and steering files that a project brings along, or not
+    #[command(subcommand)]
+    Trust(TrustCommand),
     /// List the models to choose from, what they cost and where their keys are
     #[command(after_help = AFTER_MODELS)]
     Models {
@@ -350,6 +353,29 @@ pub(super) enum SecretCommand {
         /// Its name
         #[arg(value_parser = secret_name)]
         name: SecretName,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum TrustCommand {
+    /// Trust a project's own plugins and steering files, as they are now
+    Add {
+        /// The project's folder; the current one by default
+        folder: Option<PathBuf>,
+        /// Do not ask whether that is meant
+        #[arg(long)]
+        yes: bool,
+    },
+    /// List the projects that were answered about
+    List {
+        /// Print one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Forget what was said of a project: it is not trusted any more, and asked about again
+    Remove {
+        /// The project's folder; the current one by default
+        folder: Option<PathBuf>,
     },
 }
 

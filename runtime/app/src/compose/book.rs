@@ -29,7 +29,8 @@ impl Book {
             grants: plugin.grants.clone(),
             identity: identity(plugin),
             settled: match plugin.origin {
-                shelf::Origin::Bundled | shelf::Origin::Installed => true,
+                // What changes under a project's name is not loaded.
+                shelf::Origin::Bundled | shelf::Origin::Installed | shelf::Origin::Project => true,
                 shelf::Origin::Named => false,
             },
         };

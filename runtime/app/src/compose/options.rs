@@ -9,8 +9,14 @@ use super::{KnownPlugin, Runtime};
 use crate::settings::{PROJECT_FILE, Settings};
 
 impl Runtime {
-    /// The options of a session in `folder`, where `settings` hold.
-    pub(super) fn options(&self, choices: Choices, settings: &Settings, folder: &Path) -> Result<Options, OpenError> {
+    /// The options of a session in `folder`, where `settings` hold and the project has plugins of its `own`.
+    pub(super) fn options(
+        &self,
+        choices: Choices,
+        settings: &Settings,
+        own: &[KnownPlugin],
+        folder: &Path,
+    ) -> Result<Options, OpenError> {
         let disabled = |known: &&KnownPlugin| settings.plugins.disabled.contains(known.plugin.id());
         let (withheld, there): (Vec<_>, Vec<_>) = self.shelf.plugins().iter().partition(disabled);
         let withheld = withheld.into_iter().map(|known| {
@@ -19,7 +25,8 @@ impl Runtime {
             let by = format!("`plugins.disabled` in `{}`", file.display());
             WithheldPlugin { plugin: choice(known), by }
         });
-        let options = Options::new(choices, self.models.clone(), there.into_iter().map(choice).collect());
+        let there = there.into_iter().chain(own).map(choice).collect();
+        let options = Options::new(choices, self.models.clone(), there);
         let options = options.map_err(|error| OpenError::Setup {
             message: error.to_string(),
             hint: "name another one with `--model`, or correct `model` in the file of `acp-runtime config path`"

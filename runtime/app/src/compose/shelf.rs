@@ -2,14 +2,18 @@
 //!
 //! Read once, when the first session needs them or in the background: manifests only, no code. A plugin that cannot be
 //! read is left out with its problem; of two with one id the first is taken, in the order above, and the other is a
-//! problem too. Problems are logged when the first session has to do without.
+//! problem too. Problems are logged when the first session has to do without. A project's own plugins are no part of it:
+//! a session brings them once they are trusted.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError, Weak};
 
 use acp_runtime_agent::capability::{GrantSet, PluginId, Tier};
-use acp_runtime_host::package::{Package, PackageStore};
+use acp_runtime_host::package::{Digest, Package, PackageError, PackageStore};
 use acp_runtime_host::plugin_host::{Plugin, PluginHost};
+
+use crate::trust::ProjectPlugin;
 
 /// Where a plugin is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +24,8 @@ pub enum Origin {
     Named,
     /// It was installed.
     Installed,
+    /// The project of a session has it.
+    Project,
 }
 
 impl Origin {
@@ -29,6 +35,7 @@ impl Origin {
             Self::Bundled => "bundled",
             Self::Named => "named",
             Self::Installed => "installed",
+            Self::Project => "project",
         }
     }
 }
@@ -74,6 +81,8 @@ pub struct Shelf {
     named: Vec<PathBuf>,
     installed: PackageStore,
     contents: OnceLock<Contents>,
+    /// Those of projects, by file and digest: the sessions of one project share them.
+    brought: Mutex<HashMap<(PathBuf, Digest), Weak<Plugin>>>,
     logged: Once,
 }
 
@@ -82,8 +91,8 @@ impl Shelf {
     /// `installed`. Reads nothing yet.
     pub fn new(host: Arc<PluginHost>, bundled: Option<&Path>, named: Vec<PathBuf>, installed: PathBuf) -> Self {
         let installed = PackageStore::new(installed);
-        let (contents, logged) = (OnceLock::new(), Once::new());
-        Self { host, bundled: bundled.map(Path::to_owned), named, installed, contents, logged }
+        let (contents, brought, logged) = (OnceLock::new(), Mutex::default(), Once::new());
+        Self { host, bundled: bundled.map(Path::to_owned), named, installed, contents, brought, logged }
     }
 
     /// What runs them.
@@ -117,10 +126,36 @@ impl Shelf {
         self.plugins().iter().filter(|known| !disabled.contains(known.plugin.id())).cloned().collect()
     }
 
+    /// A plugin of a project, which was trusted as a file with this digest: no other code is run. Like one that the
+    /// settings name it was granted nothing: its reads are asked for, and nothing else is allowed.
+    pub fn of_project(&self, file: &ProjectPlugin) -> Result<KnownPlugin, PackageError> {
+        let key = (file.path.clone(), file.digest);
+        let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
+        let plugin = if let Some(plugin) = brought.get(&key).and_then(Weak::upgrade) {
+            plugin
+        } else {
+            let plugin = self.host.load(Package::read_pinned(&file.path, file.digest)?);
+            brought.retain(|_, plugin| plugin.strong_count() > 0);
+            brought.insert(key, Arc::downgrade(&plugin));
+            plugin
+        };
+        let grants = plugin.manifest().grants(Tier::Installed, Some(Vec::new()));
+        Ok(KnownPlugin { plugin, origin: Origin::Project, source: file.path.display().to_string(), grants })
+    }
+
     /// Reads and compiles everything, in the background.
     pub async fn warm(&self) {
         let plugins: Vec<_> = self.plugins().iter().map(|known| known.plugin.clone()).collect();
         self.host.warm(&plugins).await;
+    }
+
+    /// Compiles a project's plugins while its session begins.
+    pub fn warm_in_the_background(&self, plugins: &[KnownPlugin]) {
+        if !plugins.is_empty() {
+            let (host, plugins) =
+                (self.host.clone(), plugins.iter().map(|known| known.plugin.clone()).collect::<Vec<_>>());
+            tokio::spawn(async move { host.warm(&plugins).await });
+        }
     }
 
     fn contents(&self) -> &Contents {
@@ -177,7 +212,7 @@ impl Contents {
                 // was not: its reads are asked for, and nothing else is allowed.
                 let (tier, granted) = match origin {
                     Origin::Bundled => (Tier::Bundled, None),
-                    Origin::Named | Origin::Installed => (Tier::Installed, Some(Vec::new())),
+                    Origin::Named | Origin::Installed | Origin::Project => (Tier::Installed, Some(Vec::new())),
                 };
                 let grants = package.manifest().grants(tier, granted);
                 let source = file.display().to_string();

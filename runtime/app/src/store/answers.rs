@@ -6,7 +6,7 @@
 //! be remembered; the gate decides that.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use acp_runtime_agent::capability::{Effect, EffectPattern, PluginId, RootId, Roots, Touched, WorkspacePath};
 use acp_runtime_agent::gate::{Refused, Remembered};
@@ -272,8 +272,7 @@ fn answer(row: &Row<'_>) -> rusqlite::Result<Answer> {
         (class, "") => class.to_owned(),
         (class, key) => format!("{class} `{key}`"),
     };
-    let since = UNIX_EPOCH + Duration::from_micros(row.get::<_, i64>(4)?.try_into().unwrap_or(0));
-    Ok(Answer { subject: row.get(0)?, effects, allowed: row.get(3)?, since, class, key })
+    Ok(Answer { subject: row.get(0)?, effects, allowed: row.get(3)?, since: journal::time(row.get(4)?), class, key })
 }
 
 /// A yes needs all of the effect, a no some of it, also of what is in a folder. In a folder that a plugin is lent each

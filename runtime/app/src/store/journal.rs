@@ -290,7 +290,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
         id: SessionId::new(row.get_ref(0)?.as_str()?),
         setup,
         title: row.get(3)?,
-        updated: UNIX_EPOCH + Duration::from_micros(row.get::<_, i64>(4)?.try_into().unwrap_or(0)),
+        updated: time(row.get(4)?),
     })
 }
 
@@ -304,6 +304,11 @@ fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Res
 pub(super) fn micros(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// What [`micros`] wrote.
+pub(super) fn time(micros: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_micros(micros.try_into().unwrap_or(0))
 }
 
 fn unserializable(error: &serde_json::Error) -> Fault {

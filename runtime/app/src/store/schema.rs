@@ -93,6 +93,14 @@ pub(super) const STEPS: &[&str] = &[
     -- Kept without saying which plugin they are about: asked for again.
     DELETE FROM answer WHERE subject LIKE 'plugin %' AND (plugin IS NULL OR capability_hash IS NULL);
 ",
+    "
+    CREATE TABLE trust (
+        folder TEXT PRIMARY KEY,  -- a project's
+        content TEXT NOT NULL,  -- the digest of what was looked at
+        trusted INTEGER NOT NULL,
+        created INTEGER NOT NULL  -- microseconds since 1970
+    ) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// Why work on the database failed, before the file's name is added.

@@ -3,7 +3,8 @@
 //! Two sessions in one folder share one handle, recognised by device and inode and not by spelling. A folder that is
 //! renamed or replaced later stays the one that was opened.
 
-use std::io;
+use std::collections::BTreeMap;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 #[cfg(unix)]
 use std::{
@@ -70,6 +71,57 @@ impl OpenRoot {
             Err(WorkspaceError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl OpenRoot {
+    /// The files with that ending which lie directly in a folder that the runtime itself reads here, by name, each whole;
+    /// none where there is no such folder. What is a link, or in a folder behind one, is an error, and so is a folder
+    /// with more than `count` of them or more than `bytes` in them.
+    pub fn files(
+        &self,
+        folder: &str,
+        ending: &str,
+        count: usize,
+        bytes: u64,
+    ) -> Result<BTreeMap<String, Vec<u8>>, WorkspaceError> {
+        let folder = WorkspacePath::new(RootId(0), folder)?;
+        let place = |path: WorkspacePath| {
+            let (root, real, shown) = (self.handle.clone(), path.clone(), path.to_string());
+            Place { root, path, real, shown, policy: Arc::default() }
+        };
+        let here = place(folder.clone());
+        let entries = match here.folder(&folder) {
+            Ok(open) => open.entries().map_err(|error| here.failure(&error))?,
+            Err(WorkspaceError::NotFound(_)) => return Ok(BTreeMap::new()),
+            Err(error) => return Err(error),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(|error| here.failure(&error))?.file_name();
+            if Path::new(&name).extension().is_some_and(|found| found == ending) {
+                names.push(
+                    name.into_string().map_err(|name| here.unusable(format!("`{}` is no text", name.display())))?,
+                );
+            }
+            if names.len() > count {
+                return Err(here.unusable(format!("it has more than {count} files `*.{ending}`")));
+            }
+        }
+        let (mut files, mut left) = (BTreeMap::new(), bytes);
+        for name in names {
+            let place = place(folder.join(&name)?);
+            if place.folder(&folder)?.symlink_metadata(&name).is_ok_and(|found| found.is_symlink()) {
+                return Err(place.unusable("it is a link, and none is followed here"));
+            }
+            let (file, _) = place.file()?;
+            let mut read = Vec::new();
+            file.take(left + 1).read_to_end(&mut read).map_err(|error| place.failure(&error))?;
+            let too_much = || here.unusable(format!("its files `*.{ending}` have more than {bytes} bytes"));
+            left = left.checked_sub(read.len() as u64).ok_or_else(too_much)?;
+            files.insert(name, read);
+        }
+        Ok(files)
     }
 }
 

@@ -33,7 +33,8 @@ pub(super) async fn status(session: &Shared) -> Reply {
     }
     for file in turns.project.files(&turns.outbox.places()).await {
         let shown = if file.is_cut() { format!("{} of ", file.text.len()) } else { String::new() };
-        let _ = writeln!(text, "- project file: `{}` ({shown}{} bytes shown to the model)", file.path, file.size);
+        let kind = if file.trusted { "steering" } else { "project" };
+        let _ = writeln!(text, "- {kind} file: `{}` ({shown}{} bytes shown to the model)", file.path, file.size);
     }
     Ok(CommandReply::Text(text))
 }

@@ -61,7 +61,7 @@ fn refuse_in_vain(runtime: &Runtime, id: &PluginId) -> Result<(), Failure> {
     let what = match origin {
         Origin::Bundled => "comes with this program",
         Origin::Named => "is named in `plugins.paths`",
-        Origin::Installed => return Ok(()),
+        Origin::Installed | Origin::Project => return Ok(()),
     };
     Err(Failure::new(format!("`{id}` {what} (`{source}`), and an installed one would never be loaded beside it"))
         .hint(format!("{}, then install it", without(*origin))))
@@ -73,6 +73,7 @@ fn without(origin: Origin) -> &'static str {
         Origin::Bundled => "set `plugins.bundled = false` to do without all bundled plugins",
         Origin::Named => "take it out of `plugins.paths`",
         Origin::Installed => "remove it with `acp-runtime plugin remove`",
+        Origin::Project => "remove it from the project's folder",
     }
 }
 

@@ -1,0 +1,283 @@
+//! What a session's project brings along, once the person has trusted it: its plugins and its steering files.
+//!
+//! Asked about once for each content, as soon as a session begins in such a project; until there is a yes, and wherever
+//! nobody can be asked, nothing of it is loaded. What is answered holds from the next session on. `/trust` shows what
+//! there is and takes an answer, too.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use acp_runtime_agent::capability::{Effect, PathGlob, PathScope, PluginId, RootId};
+use acp_runtime_agent::command::{Command, CommandReply};
+use acp_runtime_agent::event::{CommandInfo, EventSink as _, Notice, SessionEvent, Severity};
+use acp_runtime_agent::gate::{Approval, Approver, Ask};
+use acp_runtime_agent::plain;
+use acp_runtime_agent::session::Outbox;
+use acp_runtime_agent::store::StoreError;
+use acp_runtime_agent::tool::ToolError;
+use acp_runtime_agent::transcript::ToolContent;
+use acp_runtime_agent::workspace::WorkspaceError;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{KnownPlugin, Runtime, Shelf};
+use crate::store::SqliteStore;
+use crate::trust::{self, PROJECT_PLUGINS, PROJECT_STEERING, ProjectContent};
+use crate::workspace::{OpenRoot, RootError};
+
+/// When an answer counts.
+const FROM_THEN: &str = "That holds from the next session in this project on, and in this one once it is opened again.";
+
+/// What the project of a session brings along.
+#[derive(Default)]
+pub(super) enum Brought {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Something that cannot be read.
+    Unreadable(WorkspaceError),
+    /// Something that the person has not trusted as it is.
+    Untrusted {
+        content: ProjectContent,
+        /// They have said no to it.
+        refused: bool,
+        /// They have trusted what was there before.
+        changed: bool,
+    },
+    /// Something that they have trusted.
+    Trusted(ProjectContent),
+}
+
+impl Brought {
+    /// What the project in `root` brings along. Of a store that cannot be read nothing is known, so nothing is trusted.
+    pub(super) async fn by(root: OpenRoot, store: &SqliteStore) -> Self {
+        // Whole files are read. Most projects have none.
+        let content = match tokio::task::spawn_blocking(move || ProjectContent::read(&root)).await {
+            Ok(Ok(Some(content))) => content,
+            Ok(Ok(None)) | Err(_) => return Self::Nothing,
+            Ok(Err(error)) => return Self::Unreadable(error),
+        };
+        let said = store.trust(&content.folder).await.unwrap_or_else(|error| {
+            tracing::warn!("whether the project's own files are trusted is not known: {error}");
+            None
+        });
+        match said {
+            Some(said) if said.content == content.digest && said.trusted => Self::Trusted(content),
+            Some(said) if said.content == content.digest => Self::Untrusted { content, refused: true, changed: false },
+            said => Self::Untrusted { content, refused: false, changed: said.is_some_and(|said| said.trusted) },
+        }
+    }
+
+    /// The plugins that may be loaded, but for disabled ones and those whose ids are taken.
+    pub(super) fn plugins(&self, shelf: &Shelf, disabled: &[PluginId]) -> Vec<KnownPlugin> {
+        let Self::Trusted(content) = self else { return Vec::new() };
+        let mut loaded: Vec<KnownPlugin> = Vec::new();
+        for file in &content.plugins {
+            let known = match shelf.of_project(file) {
+                Ok(known) => known,
+                Err(error) => {
+                    tracing::warn!("{error} ({})", error.hint());
+                    continue;
+                }
+            };
+            let id = known.plugin.id();
+            if let Some(other) = shelf.plugins().iter().chain(&loaded).find(|other| other.plugin.id() == id) {
+                let (origin, source) = (other.origin.as_str(), &other.source);
+                let at = known.source;
+                tracing::warn!("plugin `{id}`: the {origin} one at `{source}` goes before the project's, at `{at}`");
+            } else if !disabled.contains(id) {
+                loaded.push(known);
+            }
+        }
+        loaded
+    }
+
+    /// The steering files that the model is told, each a path and a text.
+    pub(super) fn steering(&self) -> Vec<(String, String)> {
+        let Self::Trusted(content) = self else { return Vec::new() };
+        content.steering.iter().map(|file| (file.name.clone(), file.text.clone())).collect()
+    }
+
+    /// What the person should know of it when a session begins. A no is not told again.
+    pub(super) fn notice(&self) -> Option<Notice> {
+        match self {
+            Self::Nothing | Self::Trusted(_) | Self::Untrusted { refused: true, .. } => None,
+            Self::Unreadable(error) => Some(
+                Notice::new(Severity::Warning, "Nothing of the project's own plugins and steering files is loaded")
+                    .described(format!("{error}; {}", trust::HINT)),
+            ),
+            Self::Untrusted { content, changed, refused: false } => {
+                let why = if *changed { "changed since you trusted them" } else { "not trusted" };
+                let title = format!("The project's own {} are not loaded: {why}", content.summary());
+                let what =
+                    "`/trust` shows what they are and takes an answer; on the command line it is `acp-runtime trust`";
+                Some(Notice::new(Severity::Info, title).described(what))
+            }
+        }
+    }
+
+    /// The question about it; none where there is nothing to be asked, or was.
+    pub(super) fn question(
+        &self,
+        approver: Arc<dyn Approver>,
+        outbox: &Outbox,
+        store: &SqliteStore,
+    ) -> Option<Question> {
+        let Self::Untrusted { content, refused: false, changed } = self else { return None };
+        let (content, outbox, store) = (content.clone(), outbox.clone(), store.clone());
+        Some(Question { content, changed: *changed, approver, outbox, store })
+    }
+}
+
+/// The question whether the project's own files are trusted as they are.
+pub(super) struct Question {
+    content: ProjectContent,
+    changed: bool,
+    approver: Arc<dyn Approver>,
+    outbox: Outbox,
+    store: SqliteStore,
+}
+
+impl Question {
+    async fn put(self) {
+        let Self { content, changed, approver, outbox, store } = self;
+        let have = if changed { "have changed since you trusted them: trust them" } else { "are new here: trust them" };
+        let title = format!("The project's own {} {have} as they are now?", content.summary());
+        let folder = |path| Effect::Read(PathScope { root: RootId(0), glob: PathGlob::subtree(path) });
+        let ask = Ask {
+            call: None,
+            subject: "this project".to_owned(),
+            title,
+            effects: [PROJECT_PLUGINS, PROJECT_STEERING].map(folder).to_vec(),
+            content: vec![ToolContent::Text { text: content.described() }],
+            raw: None,
+            may_remember: false,
+        };
+        let trusted = match approver.ask(ask).await {
+            Approval::AllowOnce | Approval::AllowAlways => true,
+            Approval::RejectOnce | Approval::RejectAlways => false,
+            // It is asked again in the next session.
+            Approval::Cancelled | Approval::Late(_) | Approval::NoChannel => return,
+        };
+        let notice = match store.set_trust(&content.folder, content.digest, trusted).await {
+            Ok(()) if trusted => {
+                Notice::new(Severity::Info, "The project's own files are trusted").described(FROM_THEN)
+            }
+            Ok(()) => return,
+            Err(error) => Notice::new(Severity::Warning, "The answer is not kept").described(error.to_string()),
+        };
+        outbox.emit(SessionEvent::Notice(notice));
+    }
+}
+
+/// A question that is withdrawn when the session that asks it ends.
+struct Pending(JoinHandle<()>);
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// `/trust`: the project's own plugins and steering files, and whether they are trusted.
+pub(super) struct TrustCommand {
+    info: CommandInfo,
+    root: OpenRoot,
+    store: SqliteStore,
+    /// Held for as long as there is a session.
+    _pending: Option<Pending>,
+}
+
+impl TrustCommand {
+    /// For the project in `root`; puts the question, if there is one, beside the session.
+    pub(super) fn new(root: OpenRoot, store: SqliteStore, question: Option<Question>) -> Self {
+        let info = CommandInfo {
+            name: "trust".to_owned(),
+            description: "Shows the project's own plugins and steering files, and trusts them or not".to_owned(),
+            hint: Some("[yes|no|forget]".to_owned()),
+        };
+        let pending = question.map(|question| Pending(tokio::spawn(question.put())));
+        Self { info, root, store, _pending: pending }
+    }
+
+    async fn answer(&self, arguments: &str) -> Result<String, ToolError> {
+        let brought = Brought::by(self.root.clone(), &self.store).await;
+        let unkept = |error: StoreError| ToolError::to_model("internal", error.to_string());
+        let (content, standing) = match (&brought, arguments.trim()) {
+            (_, "forget") => {
+                let forgotten =
+                    self.store.forget_trust(&trust::folder_key(&self.root.canonical)).await.map_err(unkept)?;
+                let done = if forgotten { "What you said of this project is forgotten." } else { "Nothing was said." };
+                return Ok(done.to_owned());
+            }
+            (Brought::Nothing, _) => {
+                return Ok(format!(
+                    "The project has no plugins in `{PROJECT_PLUGINS}` and nothing in `{PROJECT_STEERING}`."
+                ));
+            }
+            (Brought::Unreadable(error), _) => {
+                return Err(ToolError::to_model("unusable", error.to_string()).hint(trust::HINT));
+            }
+            (Brought::Trusted(content), "") => (content, "You have trusted them, as they are."),
+            (Brought::Untrusted { content, refused: true, .. }, "") => (content, "You have not trusted them."),
+            (Brought::Untrusted { content, changed: true, .. }, "") => {
+                (content, "They have changed since you trusted them, so they are not loaded.")
+            }
+            (Brought::Untrusted { content, .. }, "") => (content, "They are not trusted, so they are not loaded."),
+            (Brought::Trusted(content) | Brought::Untrusted { content, .. }, answer @ ("yes" | "no")) => {
+                let trusted = answer == "yes";
+                self.store.set_trust(&content.folder, content.digest, trusted).await.map_err(unkept)?;
+                let what = content.summary();
+                return Ok(match trusted {
+                    true => format!("Trusted, as they are now: the project's own {what}. {FROM_THEN}"),
+                    false => format!("Not trusted: the project's own {what}. {FROM_THEN}"),
+                });
+            }
+            (Brought::Trusted(_) | Brought::Untrusted { .. }, other) => {
+                return Err(ToolError::invalid(format!("`/trust` has no `{}`", plain::line(other, 80)))
+                    .hint("type `/trust`, `/trust yes`, `/trust no` or `/trust forget`"));
+            }
+        };
+        let described = content.described();
+        Ok(format!(
+            "The project's own {}:\n\n{described}\n{standing} `/trust yes` and `/trust no` answer.",
+            content.summary()
+        ))
+    }
+}
+
+impl Command for TrustCommand {
+    fn info(&self) -> &CommandInfo {
+        &self.info
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: &'a str,
+        _cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<CommandReply, ToolError>> {
+        async move { self.answer(arguments).await.map(CommandReply::Text) }.boxed()
+    }
+}
+
+impl Runtime {
+    /// Where it is kept which projects are trusted.
+    pub fn trust(&self) -> &SqliteStore {
+        &self.store
+    }
+
+    /// The folder of a project.
+    pub fn project(&self, folder: &Path) -> Result<OpenRoot, RootError> {
+        self.folders.open(folder)
+    }
+
+    /// What the project in `folder` brings along; nothing where it is no folder, which is told elsewhere.
+    pub(super) async fn brought(&self, folder: &str) -> Brought {
+        match self.folders.open(Path::new(folder)) {
+            Ok(root) => Brought::by(root, &self.store).await,
+            Err(_) => Brought::Nothing,
+        }
+    }
+}
