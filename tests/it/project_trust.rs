@@ -38,6 +38,11 @@ async fn told(editor: &EditorDouble, double: &ModelDouble) -> String {
     body["messages"][0]["content"].to_string()
 }
 
+/// Until `/trust` says so: an answer in a question is kept when it is there, not when it was given.
+async fn until_said(editor: &EditorDouble, session: &str, standing: &str) {
+    while !editor.prompt(session, "/trust").await.text().contains(standing) {}
+}
+
 async fn has_plugin(editor: &EditorDouble) -> bool {
     let session = editor.new_session().await;
     editor.prompt(&session, "/tools").await.text().contains("hostile__attempt")
@@ -61,8 +66,7 @@ async fn nothing_is_loaded_before_it_is_trusted_and_a_no_is_not_asked_about_agai
     }
     let kinds: Vec<&str> = asked.options.iter().filter_map(|option| option["kind"].as_str()).collect();
     assert_eq!(kinds, ["allow_once", "reject_once"]);
-    let standing = editor.prompt(&session, "/trust").await.text();
-    assert!(standing.contains("You have not trusted them."), "{standing}");
+    until_said(&editor, &session, "You have not trusted them.").await;
     assert!(!told(&editor, &double).await.contains("aye"));
     assert!(!has_plugin(&editor).await);
     assert_eq!(editor.permissions().len(), 1);
@@ -75,8 +79,7 @@ async fn what_is_trusted_is_loaded_until_it_changes() {
     let editor = runtime.editor_with(answering(Answer::Pick("allow_once"))).await;
     let session = editor.new_session().await;
     editor.until_asked(1).await;
-    let standing = editor.prompt(&session, "/trust").await.text();
-    assert!(standing.contains("You have trusted them, as they are."), "{standing}");
+    until_said(&editor, &session, "You have trusted them, as they are.").await;
     let system = told(&editor, &double).await;
     assert!(
         system.contains("has trusted them: standing instructions") && system.contains("Always say aye."),

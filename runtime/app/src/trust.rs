@@ -234,6 +234,9 @@ mod tests {
         fs::create_dir(project.path().join("elsewhere")).unwrap();
         fs::write(project.path().join("elsewhere/a.md"), "x").unwrap();
         symlink("../elsewhere", at("steering")).unwrap();
-        assert!(read(project.path()).is_err());
+        assert_eq!(refused(), "`.acp-runtime/steering`: it is behind a link, and none is followed here");
+        fs::rename(project.path().join(".acp-runtime"), project.path().join("moved")).unwrap();
+        symlink("moved", project.path().join(".acp-runtime")).unwrap();
+        assert_eq!(refused(), "`.acp-runtime/plugins`: it is behind a link, and none is followed here");
     }
 }

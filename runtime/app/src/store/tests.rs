@@ -163,7 +163,7 @@ async fn an_older_file_is_brought_up_to_date_with_all_that_is_in_it() {
     append(&store, "s", &[text("m", "later")]).await.unwrap();
     drop(store);
     let version = |db: &Connection| db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
-    assert_eq!(version(&Connection::open(&place.file).unwrap()), Ok(4));
+    assert_eq!(version(&Connection::open(&place.file).unwrap()), Ok(5));
 }
 
 #[tokio::test]
@@ -173,7 +173,7 @@ async fn a_newer_file_is_refused_and_left_alone() {
     Connection::open(&place.file).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let store = SqliteStore::new(&place.file);
     let refused = store.load(&id("s")).await.unwrap_err();
-    assert!(matches!(refused, StoreError::Newer { found: 99, known: 4, .. }), "{refused}");
+    assert!(matches!(refused, StoreError::Newer { found: 99, known: 5, .. }), "{refused}");
     create(&store, record("t", "/project")).await;
     assert_eq!(append(&store, "t", &[text("m", "x")]).await, Err(refused));
     let version: i64 = Connection::open(&place.file)

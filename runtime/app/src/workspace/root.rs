@@ -91,6 +91,7 @@ impl OpenRoot {
             Place { root, path, real, shown, policy: Arc::default() }
         };
         let here = place(folder.clone());
+        self.refuse_linked(&here)?;
         let entries = match here.folder(&folder) {
             Ok(open) => open.entries().map_err(|error| here.failure(&error))?,
             Err(WorkspaceError::NotFound(_)) => return Ok(BTreeMap::new()),
@@ -122,6 +123,18 @@ impl OpenRoot {
             files.insert(name, read);
         }
         Ok(files)
+    }
+
+    /// Refuses a folder that is there behind a link.
+    fn refuse_linked(&self, here: &Place) -> Result<(), WorkspaceError> {
+        let is_link =
+            |path: &WorkspacePath| self.handle.symlink_metadata(path.as_str()).is_ok_and(|found| found.is_symlink());
+        let above = std::iter::successors(Some(here.path.clone()), WorkspacePath::parent);
+        let linked = above.take_while(|path| !path.as_str().is_empty()).any(|path| is_link(&path));
+        if linked && self.handle.metadata(here.path.as_str()).is_ok_and(|found| found.is_dir()) {
+            return Err(here.unusable("it is behind a link, and none is followed here"));
+        }
+        Ok(())
     }
 }
 

@@ -185,7 +185,9 @@ async fn answers_that_do_not_say_which_plugin_they_are_about_are_asked_for_again
     known.remember(&Subject { plugin: None, ..plugin("", "") }, &write(0, "a"), true).await;
     assert_eq!(known.list().await.unwrap().len(), 2);
     drop(known);
-    Connection::open(&place.file).unwrap().pragma_update(None, "user_version", 3).unwrap();
+    let db = Connection::open(&place.file).unwrap();
+    db.execute_batch("DROP TABLE trust; PRAGMA user_version = 3").unwrap();
+    drop(db);
     let later = answers(&SqliteStore::new(&place.file), "/project", "/lib");
     assert_eq!(lines(&later.list().await.unwrap()), ["tool write_file write `a` true"]);
 }
