@@ -230,10 +230,8 @@ impl TrustCommand {
                 let trusted = answer == "yes";
                 self.store.set_trust(&content.folder, content.digest, trusted).await.map_err(unkept)?;
                 let what = content.summary();
-                return Ok(match trusted {
-                    true => format!("Trusted, as they are now: the project's own {what}. {FROM_THEN}"),
-                    false => format!("Not trusted: the project's own {what}. {FROM_THEN}"),
-                });
+                let verdict = if trusted { "Trusted, as they are now" } else { "Not trusted" };
+                return Ok(format!("{verdict}: the project's own {what}. {FROM_THEN}"));
             }
             (Brought::Trusted(_) | Brought::Untrusted { .. }, other) => {
                 return Err(ToolError::invalid(format!("`/trust` has no `{}`", plain::line(other, 80)))
