@@ -51,7 +51,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     plugins::build(workspace)?;
     let mut inside = cargo();
     // The profile and the packages that all else is built with, or the WASM engine would be compiled once more.
-    let choice = ["bench", "--profile", "release", "--workspace", "--bench", "call", "--quiet"];
+    let choice = ["bench", "--profile", "release", "--workspace", "--bench", "call", "--bench", "files", "--quiet"];
     inside.current_dir(&workspace.root).args(choice);
     run_to_success(inside.stdout(Stdio::null()))?;
     let place = tempfile::Builder::new().prefix("acp-runtime-bench-").tempdir()?;
@@ -67,6 +67,18 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
             value: criterion(workspace, "load from the cache")? / 1e6,
             unit: "ms",
             bar: Bar::AtMost(1.0),
+        },
+        Figure {
+            name: "decision of the gate (p50)",
+            value: criterion(workspace, "gate decision")? / 1e3,
+            unit: "µs",
+            bar: Bar::AtMost(5.0),
+        },
+        Figure {
+            name: "guest that reads 4 KiB, to wasmtime's own WASI",
+            value: criterion(workspace, "100 reads")? / criterion(workspace, "100 reads without the view")?,
+            unit: "times",
+            bar: Bar::AtMost(3.0),
         },
     ];
     figures.extend(starts(workspace, place.path())?);
