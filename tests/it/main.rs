@@ -43,6 +43,7 @@ mod models;
 mod nested_roots;
 mod odd_files;
 mod options;
+mod own_folders;
 mod panels;
 mod permissions;
 mod plugin_files;

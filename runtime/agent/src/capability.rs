@@ -15,7 +15,7 @@ mod run;
 mod shell;
 
 pub use danger::Danger;
-pub use effect::{CommandLine, Effect, KvScope, NetRequest, Touched};
+pub use effect::{CommandLine, Effect, KvScope, NetRequest, OwnFolder, Touched};
 pub use grant::{Grant, GrantClass, GrantSet, HostPattern, Tier};
 pub use names::{CommandName, NameError, PanelName, PluginId, SecretName, ServerName, ToolName};
 pub use path::{PathError, PathGlob, PathScope, RootId, WorkspacePath};

@@ -213,7 +213,7 @@ impl Policy {
             // A server's word that it only reads is believed once a person has agreed, or wants no questions at all.
             Effect::CallServer { read_only: true, .. } => allowed_if(leeway.writes() && leeway.runs()),
             Effect::CallServer { read_only: false, .. } => change(leeway, leeway.runs()),
-            Effect::UseSecret(_) | Effect::ReadSession | Effect::Kv(_) | Effect::Prompt => {
+            Effect::UseSecret(_) | Effect::ReadSession | Effect::Kv(_) | Effect::OwnFiles(_) | Effect::Prompt => {
                 Decision::Deny(Rule::NotForThisCode)
             }
         }
@@ -224,7 +224,9 @@ impl Policy {
             return refusal;
         }
         match effect {
-            Effect::UseSecret(_) | Effect::ReadSession | Effect::Prompt => granted(effect, grants),
+            Effect::UseSecret(_) | Effect::ReadSession | Effect::OwnFiles(_) | Effect::Prompt => {
+                granted(effect, grants)
+            }
             Effect::Kv(_) => Decision::Allow,
             Effect::CallServer { .. } => Decision::Deny(Rule::NotForThisCode),
             Effect::Read(_)
@@ -246,8 +248,8 @@ impl Policy {
         }
         let granted = granted(effect, grants);
         match effect {
-            Effect::Read(_) if granted == Decision::Allow => Decision::Allow,
-            Effect::Read(_) => Decision::Ask,
+            Effect::Read(_) | Effect::OwnFiles(_) if granted == Decision::Allow => Decision::Allow,
+            Effect::Read(_) | Effect::OwnFiles(_) => Decision::Ask,
             Effect::Kv(_) => Decision::Allow,
             Effect::UseSecret(_) | Effect::ReadSession | Effect::Prompt => granted,
             Effect::CallServer { .. } | Effect::CallPlugin(..) => Decision::Deny(Rule::NotForThisCode),
@@ -279,6 +281,7 @@ fn dangerous(effect: &Effect) -> Option<Decision> {
         | Effect::CallServer { .. }
         | Effect::ReadSession
         | Effect::Kv(_)
+        | Effect::OwnFiles(_)
         | Effect::Prompt => None,
     }
 }

@@ -53,7 +53,10 @@ pub enum WorkspaceError {
     #[error("`{0}` exists already")]
     Exists(String),
     /// The file has several hard links, so a write could change a file elsewhere.
-    #[error("`{0}` has several hard links and may be a file outside the workspace: replace it by a copy first")]
+    #[error(
+        "`{0}` has several hard links and may be a file outside the workspace: put a new file in its place (delete it and \
+         write it again), which leaves it as it is under its other names"
+    )]
     MultiplyLinked(String),
     /// The deny list has it, under this or another name.
     #[error("`{0}` is on the deny list")]

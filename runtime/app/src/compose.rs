@@ -147,7 +147,8 @@ impl Runtime {
             Some(paths.compiled()),
             Limits { exec: settings.exec.limits(), ..Limits::default() },
             Arc::new(PluginStorage::new(store.clone())),
-        );
+        )
+        .keeping(paths.plugin_data());
         let bundled = paths.bundled_plugins().filter(|_| settings.plugins.bundled);
         let shelf = Shelf::new(host, bundled, settings.plugins.paths.clone(), paths.plugins());
         let audit = AuditLog::new(paths.audit());

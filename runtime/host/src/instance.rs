@@ -100,7 +100,8 @@ impl Compiled {
             return self.run(call, mounts, work).await;
         };
         // A right that was taken back since ends the instance that still has the folder.
-        let kept = occupied.take().filter(|kept| kept.mounts == mounts);
+        let may_stay = |kept: &mut Kept| kept.mounts == mounts && kept.granted_folders() == call.granted_folders();
+        let kept = occupied.take().and_then(|mut kept| may_stay(&mut kept).then_some(kept));
         let idle = call.limits.time.idle;
         let (value, kept) = self.run_once(call, mounts, kept, work).await?;
         if !self.sandbox.engine.is_crowded() {

@@ -17,6 +17,7 @@
 //! | [`exec`] | programs that plugins run: the port, and what is closed around git |
 //! | [`scope`] | what a session lends to its plugins, and the folders that guests see |
 //! | [`kv`] | a plugin's own storage: the port and the quotas |
+//! | `own_files` | the folders that belong to a plugin alone, and how much they hold |
 //! | [`record`] | what is remembered of a plugin's calls |
 //! | `state` | what one store holds |
 //! | `wasi` | WASI as guests have it |
@@ -40,6 +41,7 @@ pub mod kv;
 pub mod limits;
 pub mod links;
 pub mod manifest;
+mod own_files;
 pub mod package;
 pub mod plugin_host;
 pub mod record;

@@ -18,6 +18,8 @@ pub const COMPONENT: u64 = 64 * MIB;
 pub const SECTIONS: usize = 100_000;
 /// What a manifest may ask for as memory, in bytes. The upper end is also the size of the engine's memory slots.
 pub const MEMORY_RANGE: RangeInclusive<u64> = MIB..=1024 * MIB;
+/// What a manifest may ask for as room in `/data`, and in `/tmp`, in bytes each.
+pub const FOLDER_RANGE: RangeInclusive<u64> = MIB..=1024 * MIB;
 /// What a manifest may ask for as wall time.
 pub const WALL_RANGE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(300);
 /// What a manifest may ask for as CPU time.
@@ -34,6 +36,8 @@ pub struct Limits {
     pub traffic: TrafficLimits,
     /// Own storage.
     pub kv: KvLimits,
+    /// Own folders.
+    pub folders: FolderLimits,
     /// Panels.
     pub panel: PanelLimits,
     /// Programs.
@@ -148,6 +152,23 @@ impl Default for KvLimits {
     }
 }
 
+/// Folders of its own. All are read where one is opened.
+#[derive(Debug, Clone)]
+pub struct FolderLimits {
+    /// Bytes of all files in `/data`, of each project. Default 64 MiB, in [`FOLDER_RANGE`].
+    pub data: u64,
+    /// Bytes of all files in `/tmp`, of each instance. Default 64 MiB, in [`FOLDER_RANGE`].
+    pub tmp: u64,
+    /// Files and folders in each of them. Default 10,000.
+    pub entries: u64,
+}
+
+impl Default for FolderLimits {
+    fn default() -> Self {
+        Self { data: 64 * MIB, tmp: 64 * MIB, entries: 10_000 }
+    }
+}
+
 /// Panels. All are read where a snapshot's tree is built.
 #[derive(Debug, Clone)]
 pub struct PanelLimits {
@@ -218,6 +239,12 @@ impl Limits {
         }
         if let Some(cpu) = asked.cpu {
             limits.time.cpu = cpu;
+        }
+        if let Some(data) = asked.data {
+            limits.folders.data = data;
+        }
+        if let Some(tmp) = asked.tmp {
+            limits.folders.tmp = tmp;
         }
         limits
     }

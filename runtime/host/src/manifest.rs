@@ -94,6 +94,10 @@ pub struct AskedLimits {
     pub wall: Option<Duration>,
     /// The guest's own running time.
     pub cpu: Option<Duration>,
+    /// Bytes in `/data`.
+    pub data: Option<u64>,
+    /// Bytes in `/tmp`.
+    pub tmp: Option<u64>,
 }
 
 /// What a plugin offers.

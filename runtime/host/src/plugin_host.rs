@@ -28,6 +28,7 @@ use crate::instance::{CallError, Compiled, Sandbox};
 use crate::kv::{KvDesk, KvStore};
 use crate::limits::Limits;
 use crate::manifest::{Inventory, Manifest};
+use crate::own_files::OwnFiles;
 use crate::package::{Digest, Package, PackageError};
 use crate::record::{Calls, Record};
 use crate::scope::SessionScope;
@@ -38,6 +39,8 @@ pub struct PluginHost {
     workshop: Arc<Workshop>,
     limits: Limits,
     kv: Arc<dyn KvStore>,
+    /// Where the plugins' `/data` are.
+    kept: Option<PathBuf>,
 }
 
 /// Where components are compiled. Holds nothing but that, since its threads may outlive all else.
@@ -52,6 +55,7 @@ pub struct Plugin {
     package: Arc<Package>,
     limits: Arc<Limits>,
     kv: Arc<KvDesk>,
+    own_files: Arc<OwnFiles>,
     calls: Semaphore,
     specs: Specs,
     record: Record,
@@ -92,7 +96,15 @@ impl PluginHost {
     /// A host that keeps compiled code in `cache`, if that is given, and the plugins' own values in `kv`. Nothing is
     /// started yet.
     pub fn new(cache: Option<PathBuf>, limits: Limits, kv: Arc<dyn KvStore>) -> Arc<Self> {
-        Arc::new(Self { workshop: Arc::new(Workshop { cache, sandbox: OnceLock::new() }), limits, kv })
+        Arc::new(Self { workshop: Arc::new(Workshop { cache, sandbox: OnceLock::new() }), limits, kv, kept: None })
+    }
+
+    /// The same, which keeps the plugins' own files (`/data`) in that folder; without it they have none. It is made when
+    /// it is needed.
+    #[must_use]
+    pub fn keeping(self: Arc<Self>, kept: PathBuf) -> Arc<Self> {
+        let Self { workshop, limits, kv, .. } = &*self;
+        Arc::new(Self { workshop: workshop.clone(), limits: limits.clone(), kv: kv.clone(), kept: Some(kept) })
     }
 
     /// The limits of plugins that ask for none.
@@ -107,6 +119,7 @@ impl PluginHost {
             workshop: self.workshop.clone(),
             specs: Specs::new(package.manifest()),
             kv: Arc::new(KvDesk::new(self.kv.clone(), limits.clone())),
+            own_files: Arc::new(OwnFiles::new(self.kept.as_ref(), &package.manifest().id, limits.clone())),
             calls: Semaphore::new(limits.traffic.calls),
             package: Arc::new(package),
             limits,
@@ -151,7 +164,8 @@ impl PluginHost {
         let compiled = compiled.await.map_err(|_| uncompiled())??;
         let limits = Arc::new(self.limits.clone());
         let kv = Arc::new(KvDesk::new(self.kv.clone(), limits.clone()));
-        let call = new_call(id, &limits, &kv, &Record::default(), None, CancellationToken::new());
+        let storage = Storage { kv, own_files: Arc::new(OwnFiles::new(None, id, limits.clone())) };
+        let call = new_call(id, &limits, storage, &Record::default(), None, CancellationToken::new());
         compiled.run(call, &[], |guest, exports| guest.inventory(exports).boxed()).await
     }
 }
@@ -225,11 +239,17 @@ fn uncompiled() -> CallError {
     CallError::Unusable("the component was not compiled: the log says why, or there is no thread for it".to_owned())
 }
 
+/// What a plugin keeps.
+struct Storage {
+    kv: Arc<KvDesk>,
+    own_files: Arc<OwnFiles>,
+}
+
 /// A call that begins now.
 fn new_call(
     plugin: &PluginId,
     limits: &Arc<Limits>,
-    kv: &Arc<KvDesk>,
+    storage: Storage,
     record: &Record,
     session: Option<SessionCall>,
     cancel: CancellationToken,
@@ -237,7 +257,8 @@ fn new_call(
     Call {
         plugin: plugin.clone(),
         limits: limits.clone(),
-        kv: kv.clone(),
+        kv: storage.kv,
+        own_files: storage.own_files,
         session,
         deadline: Deadline::after(limits.time.wall),
         ticks: u64::try_from(limits.time.cpu.as_millis() / TICK.as_millis()).unwrap_or(u64::MAX),

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use acp_runtime_agent::capability::{Effect, PanelName, PluginId};
+use acp_runtime_agent::capability::{Effect, OwnFolder, PanelName, PluginId};
 use acp_runtime_agent::event::SessionEvent;
 use acp_runtime_agent::gate::{Exhibit, Lent, Origin, Permit, Refusal};
 use acp_runtime_agent::transcript::ToolCallId;
@@ -24,10 +24,11 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 pub(crate) use self::deadline::Deadline;
 pub(crate) use self::error::HostError;
-pub(crate) use self::files::Files;
+pub(crate) use self::files::{Files, Place};
 pub(crate) use self::log::CallLog;
 use crate::kv::KvDesk;
 use crate::limits::{Limits, SpaceLimits};
+use crate::own_files::OwnFiles;
 use crate::scope::{Mount, SessionScope};
 
 /// Why there is nothing for a guest outside of a session.
@@ -51,6 +52,8 @@ pub(crate) struct Call {
     pub(crate) limits: Arc<Limits>,
     /// Its storage.
     pub(crate) kv: Arc<KvDesk>,
+    /// Its own folders.
+    pub(crate) own_files: Arc<OwnFiles>,
     /// What the session lends; nothing when a plugin is only asked what it offers.
     pub(crate) session: Option<SessionCall>,
     /// When it must be over.
@@ -71,6 +74,8 @@ pub(crate) struct SessionCall {
     pub(crate) scope: Arc<SessionScope>,
     /// What of its folders.
     pub(crate) lent: Arc<Lent>,
+    /// Which folders of the plugin's own it may use.
+    pub(crate) own: Vec<OwnFolder>,
     /// The tool call that it is; none in a panel or a command.
     pub(crate) tool_call: Option<ToolCallId>,
     /// The plugin's panels: its own name for each, and the session's.
@@ -124,6 +129,11 @@ impl Call {
     /// What the session lends, or the error that there is no session.
     pub(crate) fn session(&mut self) -> Result<&mut SessionCall, HostError> {
         self.session.as_mut().ok_or_else(|| HostError::denied(UNLENT))
+    }
+
+    /// Which folders of the plugin's own it may use.
+    pub(crate) fn granted_folders(&self) -> &[OwnFolder] {
+        self.session.as_ref().map(|session| session.own.as_slice()).unwrap_or_default()
     }
 
     /// Asks the gate for what an import does. A refusal is the guest's to read.
@@ -186,9 +196,10 @@ impl PluginState {
                 mounted.extend(mount.open(&session.scope.folders)?);
             }
         }
+        let granted = call.granted_folders().to_vec();
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.space.handles);
-        Ok(Self { wasi: wasi.build(), table, files: Files::new(mounted), limiter: Limiter::new(limits), call })
+        Ok(Self { wasi: wasi.build(), table, files: Files::new(mounted, granted), limiter: Limiter::new(limits), call })
     }
 
     /// What the guest's handles stand for.

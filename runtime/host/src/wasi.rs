@@ -4,25 +4,32 @@
 //! is not listed and not opened, what it may not write is not made or changed, and it is asked each time before something
 //! is removed or moved. No links are made: one that leads out would wait there for somebody who may follow it. Only files
 //! and folders that lie on a disk are opened (`open`), a folder is listed whatever its entries are called (`list`), and
-//! all that is done to a name is done in the name's own folder, without following links once more (`entries`). What is
+//! all that is done to a name is done in the name's own folder, without following links once more (`entries`). In the
+//! folders of the plugin's own nothing is judged (`judge`), but what is written is counted (`metered`). All else that is
 //! done with an open file is wasmtime's. Tested by the guests that try to get out.
 
 mod entries;
+mod judge;
 mod list;
+mod metered;
 mod open;
 mod spot;
 
 use std::sync::Arc;
 
-use acp_runtime_agent::gate::{Lent, Refusal, Way};
+use acp_runtime_agent::capability::OwnFolder;
+use acp_runtime_agent::gate::{Refusal, Way};
 use wasmtime::component::{Linker, LinkerInstance, Resource};
+use wasmtime_wasi::FsPerms;
 use wasmtime_wasi::filesystem::{Descriptor, Dir, OpenMode};
 use wasmtime_wasi::p2::bindings::filesystem::types::{ErrorCode, PathFlags};
 use wasmtime_wasi::p2::{FsError, FsResult};
 
+use self::judge::Judge;
 use self::spot::Spot;
+use crate::own_files::Own;
 use crate::scope::SessionScope;
-use crate::state::PluginState;
+use crate::state::{Place, PluginState};
 
 /// Whether a guest's handle may block the thread that it is used on: file calls have threads of their own.
 const BLOCKS: bool = false;
@@ -34,15 +41,18 @@ type Answer<T> = (Result<T, ErrorCode>,);
 pub(crate) fn link(linker: &mut Linker<PluginState>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
     linker.allow_shadowing(true);
-    linker.instance("wasi:filesystem/preopens@0.2.12")?.func_wrap("get-directories", |mut store, (): ()| {
-        let store: &mut wasmtime::StoreContextMut<'_, PluginState> = &mut store;
-        Ok((folders(store.data_mut())?,))
-    })?;
+    linker.instance("wasi:filesystem/preopens@0.2.12")?.func_wrap_async(
+        "get-directories",
+        |mut store: wasmtime::StoreContextMut<'_, PluginState>, (): ()| {
+            Box::new(async move { Ok((folders(store.data_mut()).await?,)) })
+        },
+    )?;
     let mut files = linker.instance("wasi:filesystem/types@0.2.12")?;
     refuse_links(&mut files)?;
     open::link(&mut files)?;
     list::link(&mut files)?;
     entries::link(&mut files)?;
+    metered::link(&mut files)?;
     linker.allow_shadowing(false);
     Ok(())
 }
@@ -64,23 +74,50 @@ fn answer<T>(outcome: FsResult<T>) -> wasmtime::Result<Answer<T>> {
 }
 
 /// The folders that a guest begins with, as handles and where it sees them.
-fn folders(state: &mut PluginState) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
+async fn folders(state: &mut PluginState) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
+    open_own(state).await;
     let (files, table) = state.files();
     let mut mounted = Vec::with_capacity(files.mounted().len());
     for mount in files.mounted() {
         let mode = if mount.perms.write_not_permitted() { OpenMode::READ } else { OpenMode::READ | OpenMode::WRITE };
         let folder = Dir::new(mount.dir.try_clone()?.into_std_file(), mount.perms, mode, BLOCKS);
-        mounted.push((folder, mount.way.clone(), mount.guest.clone()));
+        mounted.push((folder, Place::lent(mount.way.clone()), mount.guest.clone()));
     }
-    let enter = |(folder, way, guest)| Ok((files.enter(table, Descriptor::Dir(folder), way)?, guest));
+    for own in files.own() {
+        let dir = own.dir().try_clone()?.into_std_file();
+        let folder = Dir::new(dir, FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE, BLOCKS);
+        mounted.push((folder, Place { way: Own::top(), own: Some(own.clone()), file: None }, own.guest()));
+    }
+    let enter = |(folder, place, guest)| Ok((files.enter(table, Descriptor::Dir(folder), place)?, guest));
     mounted.into_iter().map(enter).collect()
+}
+
+/// Opens the folders of the plugin's own, when the guest first looks for folders. One that cannot be opened is left out.
+async fn open_own(state: &mut PluginState) {
+    let Some(session) = &state.call.session else { return };
+    let (own_files, project, plugin) =
+        (state.call.own_files.clone(), session.scope.project.clone(), state.call.plugin.clone());
+    let (files, _) = state.files();
+    if files.granted().is_empty() || !files.own().is_empty() {
+        return;
+    }
+    let granted = files.granted().to_vec();
+    let open = move |which: OwnFolder| match own_files.open(which, &project) {
+        Ok(own) => Some(Arc::new(own)),
+        Err(error) => {
+            tracing::warn!("plugin `{plugin}` runs without `/{}`, which cannot be opened: {error}", which.as_str());
+            None
+        }
+    };
+    let opened = tokio::task::spawn_blocking(move || granted.into_iter().filter_map(open).collect::<Vec<Arc<Own>>>());
+    state.files().0.keep(opened.await.unwrap_or_default());
 }
 
 /// A folder as a guest sees it, and what it was lent of the session.
 #[derive(Clone)]
 struct Seen {
     scope: Arc<SessionScope>,
-    lent: Arc<Lent>,
+    judge: Judge,
     folder: Dir,
     way: Way,
 }
@@ -89,9 +126,9 @@ impl Seen {
     /// What the guest sees through the handle.
     fn by(state: &mut PluginState, handle: &Resource<Descriptor>) -> FsResult<Self> {
         let folder = folder(state, handle)?;
-        let way = way(state, handle)?;
+        let (way, judge) = judged(state, handle)?;
         let scope = state.call.session.as_ref().ok_or(ErrorCode::NotPermitted)?.scope.clone();
-        Ok(Self { scope, lent: lent(state)?, folder, way })
+        Ok(Self { scope, judge, folder, way })
     }
 
     fn must_be_writable(&self) -> FsResult<()> {
@@ -100,7 +137,10 @@ impl Seen {
 
     /// Finds what the guest calls `path`.
     fn find(&self, path: &str, follow: bool) -> FsResult<Spot> {
-        let root = self.scope.folders.root(self.way.real.root())?;
+        let root = match &self.judge {
+            Judge::Lent(_) => self.scope.folders.root(self.way.real.root())?,
+            Judge::Own(own) => own.dir(),
+        };
         spot::find(root, &self.dir()?, &self.way, path, follow)
     }
 
@@ -125,16 +165,16 @@ fn folder(state: &mut PluginState, handle: &Resource<Descriptor>) -> FsResult<Di
     }
 }
 
-/// The path behind a guest's handle.
-fn way(state: &mut PluginState, handle: &Resource<Descriptor>) -> FsResult<Way> {
+/// The path behind a guest's handle, and who judges what is done there.
+fn judged(state: &mut PluginState, handle: &Resource<Descriptor>) -> FsResult<(Way, Judge)> {
     let (files, table) = state.files();
     table.get(handle)?;
-    Ok(files.way(handle).ok_or(ErrorCode::BadDescriptor)?.clone())
-}
-
-/// What the running call was lent.
-fn lent(state: &PluginState) -> FsResult<Arc<Lent>> {
-    Ok(state.call.session.as_ref().ok_or(ErrorCode::NotPermitted)?.lent.clone())
+    let Place { way, own, .. } = files.place(handle).ok_or(ErrorCode::BadDescriptor)?.clone();
+    let judge = match own {
+        Some(own) => Judge::Own(own),
+        None => Judge::Lent(state.call.session.as_ref().ok_or(ErrorCode::NotPermitted)?.lent.clone()),
+    };
+    Ok((way, judge))
 }
 
 /// A refusal, as WASI can say it. The reason is in the log.

@@ -46,6 +46,8 @@ pub enum Effect {
     ReadSession,
     /// Use the plugin's own storage.
     Kv(KvScope),
+    /// Use a folder that belongs to the plugin alone.
+    OwnFiles(OwnFolder),
     /// Add to the system prompt.
     Prompt,
 }
@@ -100,6 +102,25 @@ pub enum KvScope {
     User,
 }
 
+/// A folder that belongs to one plugin alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OwnFolder {
+    /// `/data`: kept, for each project.
+    Data,
+    /// `/tmp`: gone with the instance that made it.
+    Tmp,
+}
+
+impl OwnFolder {
+    /// Its class in a word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Tmp => "tmp",
+        }
+    }
+}
+
 impl Effect {
     /// The class in a word, as settings and refusals name it.
     pub fn class(&self) -> &'static str {
@@ -115,6 +136,7 @@ impl Effect {
             Self::CallServer { .. } => "server",
             Self::ReadSession => "session",
             Self::Kv(_) => "kv",
+            Self::OwnFiles(folder) => folder.as_str(),
             Self::Prompt => "prompt",
         }
     }
@@ -133,6 +155,7 @@ impl Effect {
             Self::Kv(KvScope::Session) => "session".to_owned(),
             Self::Kv(KvScope::Project) => "project".to_owned(),
             Self::Kv(KvScope::User) => "user".to_owned(),
+            Self::OwnFiles(folder) => format!("/{}", folder.as_str()),
             Self::ReadSession | Self::Prompt => String::new(),
         }
     }
@@ -159,6 +182,7 @@ impl Effect {
             | Self::CallServer { .. }
             | Self::ReadSession
             | Self::Kv(_)
+            | Self::OwnFiles(_)
             | Self::Prompt => Touched::Nothing,
         }
     }
@@ -186,6 +210,7 @@ impl Effect {
             | Self::CallServer { .. }
             | Self::ReadSession
             | Self::Kv(_)
+            | Self::OwnFiles(_)
             | Self::Prompt => self.clone(),
         }
     }

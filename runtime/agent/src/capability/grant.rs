@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Effect, NetRequest, PathError, PathGlob, RunRight, SecretName};
+use super::{Effect, NetRequest, OwnFolder, PathError, PathGlob, RunRight, SecretName};
 
 /// One right. In a manifest it is a line of the ceiling; given by a person it is a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub enum Grant {
     Run(RunRight),
     /// `kv`: own storage.
     Kv,
+    /// `fs.data`, `fs.tmp`: a folder of its own.
+    OwnFiles(OwnFolder),
     /// `session.read`: the transcript.
     ReadSession,
     /// `prompt`: additions to the system prompt.
@@ -40,6 +42,10 @@ pub enum GrantClass {
     Run,
     /// `kv`
     Kv,
+    /// `fs.data`
+    Data,
+    /// `fs.tmp`
+    Tmp,
     /// `session.read`
     ReadSession,
     /// `prompt`
@@ -56,6 +62,8 @@ impl Grant {
             Self::Secret(_) => GrantClass::Secret,
             Self::Run(_) => GrantClass::Run,
             Self::Kv => GrantClass::Kv,
+            Self::OwnFiles(OwnFolder::Data) => GrantClass::Data,
+            Self::OwnFiles(OwnFolder::Tmp) => GrantClass::Tmp,
             Self::ReadSession => GrantClass::ReadSession,
             Self::Prompt => GrantClass::Prompt,
         }
@@ -70,6 +78,7 @@ impl Grant {
             (Self::Net(host), Effect::Fetch(request)) => host.matches(request),
             (Self::Secret(name), Effect::UseSecret(asked)) => name == asked,
             (Self::Run(right), Effect::Run(line)) => right.covers(line),
+            (Self::OwnFiles(folder), Effect::OwnFiles(asked)) => folder == asked,
             (Self::Kv, Effect::Kv(_)) | (Self::ReadSession, Effect::ReadSession) | (Self::Prompt, Effect::Prompt) => {
                 true
             }
@@ -80,6 +89,7 @@ impl Grant {
                 | Self::Secret(_)
                 | Self::Run(_)
                 | Self::Kv
+                | Self::OwnFiles(_)
                 | Self::ReadSession
                 | Self::Prompt,
                 _,
@@ -98,6 +108,8 @@ impl GrantClass {
             Self::Secret => "secrets",
             Self::Run => "exec",
             Self::Kv => "kv",
+            Self::Data => "fs.data",
+            Self::Tmp => "fs.tmp",
             Self::ReadSession => "session.read",
             Self::Prompt => "prompt",
         }
@@ -112,7 +124,7 @@ impl fmt::Display for Grant {
             Self::Net(host) => write!(f, " {host}"),
             Self::Secret(name) => write!(f, " {name}"),
             Self::Run(right) => write!(f, " {right}"),
-            Self::Kv | Self::ReadSession | Self::Prompt => Ok(()),
+            Self::Kv | Self::OwnFiles(_) | Self::ReadSession | Self::Prompt => Ok(()),
         }
     }
 }

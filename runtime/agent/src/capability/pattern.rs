@@ -21,7 +21,7 @@ const MOST_TYPED: usize = 200;
 /// | `fetch` | `scheme://host[:port][/path]`, the host exact or `*.suffix` |
 /// | `secret` | a glob over the name |
 /// | `plugin` `server` | a glob over the name, for all its tools, or over `plugin tool` and `server tool` |
-/// | `kv` `session` `prompt` `all` | none |
+/// | `kv` `data` `tmp` `session` `prompt` `all` | none |
 #[derive(Debug, Clone)]
 pub struct EffectPattern {
     text: String,
@@ -60,8 +60,10 @@ pub enum EffectPatternError {
     Malformed(String, String),
 }
 
-const CLASSES: [&str; 12] =
-    ["read", "write", "delete", "move", "run", "fetch", "secret", "plugin", "server", "session", "kv", "prompt"];
+const CLASSES: [&str; 14] = [
+    "read", "write", "delete", "move", "run", "fetch", "secret", "plugin", "server", "session", "kv", "data", "tmp",
+    "prompt",
+];
 
 impl EffectPattern {
     /// Parses `class` or `class:pattern`.
@@ -364,7 +366,7 @@ mod tests {
             (
                 "wirte",
                 "`wirte` is not a class of effects: expected one of `all`, `read`, `write`, `delete`, `move`, \
-                `run`, `fetch`, `secret`, `plugin`, `server`, `session`, `kv`, `prompt`",
+                `run`, `fetch`, `secret`, `plugin`, `server`, `session`, `kv`, `data`, `tmp`, `prompt`",
             ),
             ("kv:user", "`kv` takes no pattern: write just `kv` instead of `kv:user`"),
             ("all:x", "`all` takes no pattern: write just `all` instead of `all:x`"),

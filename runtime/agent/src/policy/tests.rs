@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::capability::{
-    CommandLine, Grant, HostPattern, KvScope, NetRequest, PathScope, PluginId, RootId, RunPattern, RunRight,
+    CommandLine, Grant, HostPattern, KvScope, NetRequest, OwnFolder, PathScope, PluginId, RootId, RunPattern, RunRight,
     SecretName, ServerName, ToolName, WorkspacePath,
 };
 
@@ -46,6 +46,7 @@ fn every_grant() -> Vec<Grant> {
         Grant::Net(HostPattern::parse("https://a.com").unwrap()),
         Grant::Secret(SecretName::new("token").unwrap()),
         Grant::Kv,
+        Grant::OwnFiles(OwnFolder::Data),
         Grant::ReadSession,
         Grant::Prompt,
     ]
@@ -93,6 +94,7 @@ fn native_tools() {
         (Effect::ReadSession, "nnnnn"),
         (Effect::Prompt, "nnnnn"),
         (Effect::Kv(KvScope::User), "nnnnn"),
+        (Effect::OwnFiles(OwnFolder::Data), "nnnnn"),
         (Effect::Read(scope("a/.env")), "ddddd"),
         (Effect::Write(scope(".env")), "ddddd"),
         (Effect::Delete(scope(".env")), "ddddd"),
@@ -138,6 +140,8 @@ fn bundled_plugins() {
         (Effect::ReadSession, "AAAAA", "ggggg", "uuuuu"),
         (Effect::Prompt, "AAAAA", "ggggg", "uuuuu"),
         (Effect::Kv(KvScope::Project), "AAAAA", "AAAAA", "uuuuu"),
+        (Effect::OwnFiles(OwnFolder::Data), "AAAAA", "ggggg", "uuuuu"),
+        (Effect::OwnFiles(OwnFolder::Tmp), "uuuuu", "uuuuu", "uuuuu"),
         (server(true), "uuuuu", "uuuuu", "uuuuu"),
         (call_plugin(), "uuuuu", "uuuuu", "uuuuu"),
         (Effect::Write(scope("src/.env")), "ddddd", "ddddd", "ddddd"),
@@ -164,6 +168,8 @@ fn other_plugins() {
         (Effect::ReadSession, "AAAAA", "ggggg", "uuuuu"),
         (Effect::Prompt, "AAAAA", "ggggg", "uuuuu"),
         (Effect::Kv(KvScope::Project), "AAAAA", "AAAAA", "uuuuu"),
+        (Effect::OwnFiles(OwnFolder::Data), "AAAAA", "?????", "uuuuu"),
+        (Effect::OwnFiles(OwnFolder::Tmp), "uuuuu", "uuuuu", "uuuuu"),
         (server(false), "uuuuu", "uuuuu", "uuuuu"),
         (Effect::Read(scope("src/.env")), "ddddd", "ddddd", "ddddd"),
         (Effect::Read(scope("docs/a")), "uuuuu", "uuuuu", "uuuuu"),

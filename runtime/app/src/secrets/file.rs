@@ -92,7 +92,7 @@ impl SecretFile {
     /// Reads it, changes it and writes it; other processes wait meanwhile.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Entries) -> T) -> Result<T, SecretsError> {
         let folder = self.0.parent().unwrap_or(Path::new(""));
-        make_private_folder(folder).map_err(|error| self.system("written", error.to_string()))?;
+        regular_file::private_folder(folder).map_err(|error| self.system("written", error.to_string()))?;
         let _lock = self.lock()?;
         let (mut entries, _) = self.read()?;
         let had_none = entries.is_empty();
@@ -147,17 +147,6 @@ impl SecretFile {
     fn system(&self, doing: &'static str, reason: String) -> SecretsError {
         SecretsError::System { path: self.0.clone(), doing, reason }
     }
-}
-
-#[cfg(unix)]
-fn make_private_folder(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-#[cfg(not(unix))]
-fn make_private_folder(folder: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(folder)
 }
 
 /// Why others may know what the file says; none where they cannot.

@@ -95,6 +95,11 @@ impl Paths {
         self.data.join("plugins")
     }
 
+    /// What plugins keep in files.
+    pub fn plugin_data(&self) -> PathBuf {
+        self.data.join("plugin-data")
+    }
+
     /// The plugins that came with the program; none where there are none.
     pub fn bundled_plugins(&self) -> Option<&Path> {
         self.bundled.as_deref()
@@ -116,6 +121,7 @@ impl Paths {
             ("sessions", self.sessions()),
             ("secrets", self.secrets()),
             ("plugins", self.plugins()),
+            ("plugin data", self.plugin_data()),
             ("audit", self.audit()),
             ("compiled", self.compiled()),
         ];
@@ -154,6 +160,7 @@ mod tests {
             "sessions /h/sessions.db",
             "secrets /h/secrets.json",
             "plugins /h/plugins",
+            "plugin data /h/plugin-data",
             "audit /h/audit",
             "compiled /h/compiled",
         ];

@@ -16,8 +16,6 @@ use url::Url;
 
 use acp_runtime_host::regular_file;
 
-use super::owner::make_private;
-
 /// How much is kept.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
@@ -51,7 +49,7 @@ impl Outputs {
     /// Keeps the output of a call. Older ones of the session go where they would be too much together.
     pub(super) fn keep(&self, session: &SessionId, call: &ToolCallId, text: &str) -> io::Result<KeptOutput> {
         let folder = self.folder_of(session)?;
-        make_private(&folder)?;
+        regular_file::private_folder(&folder)?;
         let (kept, note) = bounded(text, self.bounds.output);
         make_room(&folder, self.bounds.session.saturating_sub((kept.len() + note.len()) as u64))?;
         let name = format!("{}.txt", safe(call.as_str())?);
@@ -74,7 +72,7 @@ impl Outputs {
         let Some(path) = uri.parse().ok().and_then(|uri: Url| uri.to_file_path().ok()) else { return Ok(None) };
         let Some(name) = path.file_name().filter(|_| path.parent() == Some(&*old)) else { return Ok(None) };
         let new = self.folder_of(to)?;
-        make_private(&new)?;
+        regular_file::private_folder(&new)?;
         let shared = std::path::absolute(new.join(name))?;
         regular_file::require_own(&path)?;
         // Outputs are never written again, so a second name is as good as a copy.

@@ -40,7 +40,7 @@ impl Owner {
         if let Some(me) = &*me {
             return Ok(me.name.clone());
         }
-        make_private(&self.folder)?;
+        regular_file::private_folder(&self.folder)?;
         self.sweep()?;
         let name = format!("{}.{}", std::process::id(), uuid::Uuid::now_v7().simple());
         let file = File::create_new(self.folder.join(&name))?;
@@ -104,13 +104,4 @@ impl Drop for Owner {
     fn drop(&mut self) {
         self.leave();
     }
-}
-
-/// Makes a folder that nobody else may look into, with those above it.
-pub(super) fn make_private(folder: &Path) -> io::Result<()> {
-    let mut folders = std::fs::DirBuilder::new();
-    folders.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
-    folders.create(folder)
 }

@@ -15,7 +15,6 @@ use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_host::regular_file;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, TransactionBehavior};
 
-use super::owner::make_private;
 use super::patience::Waiting;
 
 /// `ACPR`: says whose database it is (`PRAGMA application_id`).
@@ -381,7 +380,7 @@ fn make_private_file(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        make_private(folder)?;
+        regular_file::private_folder(folder)?;
     }
     regular_file::open_own(path, regular_file::private(OpenOptions::new().append(true).create(true))).map(drop)
 }

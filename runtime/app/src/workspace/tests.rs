@@ -371,7 +371,7 @@ async fn files_with_several_links_are_refused() {
     fs::hard_link(disk.folder.path().join("outside/secret"), disk.project("shared")).unwrap();
     let refused = disk.write("shared", "changed").await.unwrap_err();
     assert_eq!(refused, WorkspaceError::MultiplyLinked("shared".to_owned()));
-    assert!(refused.to_string().contains("replace it by a copy first"), "{refused}");
+    assert!(refused.to_string().contains("put a new file in its place (delete it and write it again)"), "{refused}");
     assert_eq!(disk.secret(), "secret");
     disk.delete("shared").await.unwrap();
     assert_eq!(disk.secret(), "secret", "removing the name leaves the file");

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use acp_runtime_agent::capability::OwnFolder;
 use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit};
 use tokio::time::Instant;
 
@@ -34,6 +35,12 @@ impl Kept {
         state.call = Call { log, ..call };
         state.limiter.refused = None;
         self
+    }
+
+    /// The folders of the plugin's own that it may have opened.
+    pub(super) fn granted_folders(&mut self) -> &[OwnFolder] {
+        let (files, _) = self.guest.state().files();
+        files.granted()
     }
 
     /// Ends the call: what it was lent goes back.

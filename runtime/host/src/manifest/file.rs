@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use acp_runtime_agent::capability::{Grant, PathGlob, PluginId};
+use acp_runtime_agent::capability::{Grant, OwnFolder, PathGlob, PluginId};
 use acp_runtime_agent::model::InputSchema;
 use acp_runtime_agent::plain;
 use serde::de::IgnoredAny;
@@ -18,7 +18,7 @@ use self::exec::RunLine;
 use super::{
     About, AskedLimits, Capability, Inventory, Lifecycle, MOST_BYTES, Manifest, ManifestError, SCHEMA, at_most,
 };
-use crate::limits::{self, CPU_RANGE, MEMORY_RANGE, WALL_RANGE};
+use crate::limits::{self, CPU_RANGE, FOLDER_RANGE, MEMORY_RANGE, WALL_RANGE};
 
 /// `plugin.toml`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -60,6 +60,8 @@ enum LimitName {
     Memory,
     Wall,
     Cpu,
+    Data,
+    Tmp,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -90,6 +92,10 @@ struct Files {
     read: Vec<ReadPaths>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     write: Vec<WritePaths>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    data: Option<Reason>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tmp: Option<Reason>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -195,6 +201,8 @@ impl Capabilities {
         }
         checked.extend(exec::check(self.exec)?);
         for (class, grant, asked) in [
+            ("fs.data", Grant::OwnFiles(OwnFolder::Data), self.fs.data),
+            ("fs.tmp", Grant::OwnFiles(OwnFolder::Tmp), self.fs.tmp),
             ("kv", Grant::Kv, self.kv),
             ("session.read", Grant::ReadSession, self.session.map(|session| session.read)),
             ("prompt", Grant::Prompt, self.prompt),
@@ -218,17 +226,19 @@ fn check_limits(written: &BTreeMap<LimitName, String>) -> Result<AskedLimits, Ma
     let mut asked = AskedLimits::default();
     for (name, text) in written {
         match name {
-            LimitName::Memory => {
-                let memory =
-                    limits::parse_bytes(text).map_err(|problem| ManifestError::value("limits.memory", problem))?;
-                asked.memory =
-                    Some(within("limits.memory", text, memory, &MEMORY_RANGE, |&end| limits::show_bytes(end))?);
-            }
+            LimitName::Memory => asked.memory = Some(space("limits.memory", text, &MEMORY_RANGE)?),
+            LimitName::Data => asked.data = Some(space("limits.data", text, &FOLDER_RANGE)?),
+            LimitName::Tmp => asked.tmp = Some(space("limits.tmp", text, &FOLDER_RANGE)?),
             LimitName::Wall => asked.wall = Some(time("limits.wall", text, &WALL_RANGE)?),
             LimitName::Cpu => asked.cpu = Some(time("limits.cpu", text, &CPU_RANGE)?),
         }
     }
     Ok(asked)
+}
+
+fn space(field: &str, text: &str, range: &RangeInclusive<u64>) -> Result<u64, ManifestError> {
+    let value = limits::parse_bytes(text).map_err(|problem| ManifestError::value(field, problem))?;
+    within(field, text, value, range, |&end| limits::show_bytes(end))
 }
 
 fn time(field: &str, text: &str, range: &RangeInclusive<Duration>) -> Result<Duration, ManifestError> {

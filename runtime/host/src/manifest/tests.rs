@@ -16,6 +16,8 @@ license = "MIT OR Apache-2.0"
 [capabilities]
 fs.read = [{ glob = "**", reason = "counts the lines" }]
 fs.write = [{ glob = "notes/**", reason = "keeps notes", preopen = true }]
+fs.data = { reason = "keeps an index" }
+fs.tmp = { reason = "sorts" }
 kv = { reason = "keeps the list" }
 session.read = { reason = "sums it up" }
 prompt = { reason = "says how" }
@@ -23,6 +25,8 @@ prompt = { reason = "says how" }
 [limits]
 memory = "16 MiB"
 wall = "30 s"
+data = "2 MiB"
+tmp = "1 GiB"
 
 [settings]
 type = "object"
@@ -57,15 +61,17 @@ fn both_forms_are_the_same_manifest() {
         assert_eq!(manifest.about.description, "Keeps a list of tasks.");
         assert_eq!(manifest.limits.memory, Some(16 << 20));
         assert_eq!(manifest.limits.wall, Some(Duration::from_secs(30)));
+        assert_eq!((manifest.limits.data, manifest.limits.tmp), (Some(2 << 20), Some(1 << 30)));
         assert_eq!(manifest.lifecycle, Lifecycle::Call);
         assert!(manifest.settings.is_some());
         let shown: Vec<String> = manifest.capabilities.iter().map(|line| line.grant.to_string()).collect();
-        assert_eq!(shown, ["fs.read **", "fs.write notes/**", "kv", "session.read", "prompt"]);
+        let rights = ["fs.read **", "fs.write notes/**", "fs.data", "fs.tmp", "kv", "session.read", "prompt"];
+        assert_eq!(shown, rights);
         assert_eq!(manifest.capabilities.iter().filter(|line| line.preopen).count(), 1);
         assert_eq!(manifest.inventory, offered);
     }
     let grants = written.grants(Tier::Installed, Some(vec![Grant::Kv]));
-    assert_eq!((grants.ceiling.len(), grants.granted.len()), (5, 1));
+    assert_eq!((grants.ceiling.len(), grants.granted.len()), (7, 1));
 }
 
 #[test]
@@ -76,7 +82,7 @@ fn unknown_keys_and_classes_are_named() {
     let class = problem(&TASKS.replace("kv =", "sockets ="));
     assert!(class.contains("unknown field `sockets`") && class.contains("`kv`"), "{class}");
     let class = problem(&TASKS.replace("fs.read", "fs.execute"));
-    assert!(class.contains("unknown field `execute`, expected `read` or `write`"), "{class}");
+    assert!(class.contains("unknown field `execute`, expected one of `read`, `write`, `data`, `tmp`"), "{class}");
     for (line, class) in [
         ("net = [{ host = \"https://x.com\", reason = \"r\" }]", "net"),
         ("secrets = []", "secrets"),
@@ -86,7 +92,10 @@ fn unknown_keys_and_classes_are_named() {
         assert_eq!(refused, format!("`capabilities.{class}` is not offered by this version"));
     }
     let limit = problem(&TASKS.replace("wall =", "walls ="));
-    assert!(limit.contains("unknown variant `walls`, expected one of `memory`, `wall`, `cpu`"), "{limit}");
+    assert!(
+        limit.contains("unknown variant `walls`, expected one of `memory`, `wall`, `cpu`, `data`, `tmp`"),
+        "{limit}"
+    );
 }
 
 #[test]
@@ -94,6 +103,9 @@ fn values_out_of_bounds_are_refused() {
     for (from, to, expected) in [
         ("16 MiB", "2 GiB", "`limits.memory`: `2 GiB` is out of range: 1 MiB to 1024 MiB"),
         ("30 s", "301 s", "`limits.wall`: `301 s` is out of range: 1s to 300s"),
+        ("data = \"2 MiB\"", "data = \"2 KiB\"", "`limits.data`: `2 KiB` is out of range: 1 MiB to 1024 MiB"),
+        ("tmp = \"1 GiB\"", "tmp = \"2 GiB\"", "`limits.tmp`: `2 GiB` is out of range: 1 MiB to 1024 MiB"),
+        ("keeps an index", "", "`capabilities.fs.data.reason`: must not be empty"),
         ("30 s", "soon", "`limits.wall`: `soon` is not a time: write it like `60 s`"),
         (
             "notes/**",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use acp_runtime_agent::capability::{CommandName, Effect, PanelName, PluginId, ToolName};
+use acp_runtime_agent::capability::{CommandName, Effect, Grant, OwnFolder, PanelName, PluginId, ToolName};
 use acp_runtime_agent::command::{Command, CommandReply};
 use acp_runtime_agent::event::CommandInfo;
 use acp_runtime_agent::gate::{Lent, Origin, Permit, Refusal};
@@ -15,7 +15,7 @@ use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::settings::Settings;
-use super::{Plugin, Problem, SessionPlugins, names, new_call};
+use super::{Plugin, Problem, SessionPlugins, Storage, names, new_call};
 use crate::bindings::CallContext;
 use crate::instance::{CallError, Compiled, WarmSeat, Work};
 use crate::manifest::Lifecycle;
@@ -143,12 +143,14 @@ impl BoundPlugin {
         let session = SessionCall {
             scope: self.scope.clone(),
             lent: Arc::new(lent),
+            own: self.own_folders(tool_call.clone()).await,
             tool_call,
             panels: self.panels.clone(),
             settings,
             notices: Notices::new(plugin.limits.time.notice),
         };
-        let call = new_call(plugin.id(), &plugin.limits, &plugin.kv, &plugin.record, Some(session), cancel.clone());
+        let storage = Storage { kv: plugin.kv.clone(), own_files: plugin.own_files.clone() };
+        let call = new_call(plugin.id(), &plugin.limits, storage, &plugin.record, Some(session), cancel.clone());
         Ok((turn, compiled, call, mounts))
     }
 
@@ -176,6 +178,20 @@ impl BoundPlugin {
             }
         }
         Ok((mounts, Lent::new(gate.clone(), origin, permits).await))
+    }
+
+    /// Which folders of its own the gate allows. Without them the call can begin.
+    async fn own_folders(&self, call: Option<ToolCallId>) -> Vec<OwnFolder> {
+        let mut allowed = Vec::new();
+        for capability in &self.plugin.manifest().capabilities {
+            let Grant::OwnFiles(folder) = capability.grant else { continue };
+            let origin = Origin::Plugin { plugin: self.plugin.id().clone(), call: call.clone() };
+            match self.scope.gate.authorize(origin, vec![Effect::OwnFiles(folder)]).await {
+                Ok(_) => allowed.push(folder),
+                Err(refusal) => tracing::debug!("plugin `{}` runs without it: {refusal}", self.plugin.id()),
+            }
+        }
+        allowed
     }
 
     /// Guests name places as they see them; clients know the session's own paths.

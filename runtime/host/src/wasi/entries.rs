@@ -3,6 +3,8 @@
 //! Each function finds the name's own folder, has the name judged, and hands both to wasmtime's. Removing and moving are
 //! asked for each time, whatever was lent.
 
+use std::sync::Arc;
+
 use acp_runtime_agent::capability::Effect;
 use acp_runtime_agent::gate::{Exhibit, Permit, Way};
 use cap_std::fs::Dir;
@@ -16,6 +18,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 
 use super::spot::Spot;
 use super::{BLOCKS, Seen, answer};
+use crate::own_files::{FileId, Own};
 use crate::state::{Call, PluginState};
 
 /// The most that is looked at below a folder before it is moved.
@@ -86,8 +89,8 @@ async fn looked_at(state: &mut PluginState, handle: &Handle, follow: bool, path:
     let seen = Seen::by(state, handle)?;
     seen.work(move |seen| {
         let spot = seen.find(&path, follow)?;
-        if !seen.lent.shows(&spot.way) && !seen.lent.enters(&spot.way) {
-            seen.lent.read(&spot.way).map_err(super::refused)?;
+        if !seen.judge.shows(&spot.way) && !seen.judge.enters(&spot.way) {
+            seen.judge.read(&spot.way).map_err(super::refused)?;
         }
         Ok(spot)
     })
@@ -100,7 +103,7 @@ async fn written(state: &mut PluginState, handle: &Handle, follow: bool, path: S
     seen.must_be_writable()?;
     seen.work(move |seen| {
         let spot = seen.find(&path, follow)?;
-        seen.lent.write(&spot.way).map_err(super::refused)?;
+        seen.judge.write(&spot.way).map_err(super::refused)?;
         Ok(spot)
     })
     .await
@@ -154,9 +157,16 @@ async fn readlink_at(state: &mut PluginState, handle: &Handle, path: String) -> 
 
 async fn create_directory_at(state: &mut PluginState, handle: &Handle, path: String) -> FsResult<()> {
     let Spot { folder, name, .. } = written(state, handle, false, path).await?;
+    let own = own(state, handle)?;
+    if let Some(own) = &own {
+        own.meter().enter()?;
+    }
     let folder = lend(state, handle, folder)?;
     let done = state.filesystem().create_directory_at(borrowed(&folder), name).await;
     state.table().delete(folder)?;
+    if let (Some(own), Err(_)) = (own, &done) {
+        own.meter().leave();
+    }
     done
 }
 
@@ -166,8 +176,8 @@ async fn set_times(
     accessed: NewTimestamp,
     modified: NewTimestamp,
 ) -> FsResult<()> {
-    let way = super::way(state, &handle)?;
-    super::lent(state)?.write(&way).map_err(super::refused)?;
+    let (way, judge) = super::judged(state, &handle)?;
+    judge.write(&way).map_err(super::refused)?;
     state.filesystem().set_times(handle, accessed, modified).await
 }
 
@@ -181,24 +191,62 @@ async fn set_times_at(state: &mut PluginState, (handle, follow, path, accessed, 
 
 async fn unlink_file_at(state: &mut PluginState, handle: &Handle, path: String) -> FsResult<()> {
     let Spot { folder, name, .. } = removed(state, handle, path).await?;
+    let counted = counted(state, handle, &folder, &name)?;
     let folder = lend(state, handle, folder)?;
     let done = state.filesystem().unlink_file_at(borrowed(&folder), name).await;
     state.table().delete(folder)?;
+    if let (Some(counted), Ok(())) = (counted, &done) {
+        counted.discount();
+    }
     done
 }
 
 async fn remove_directory_at(state: &mut PluginState, handle: &Handle, path: String) -> FsResult<()> {
     let Spot { folder, name, .. } = removed(state, handle, path).await?;
+    let counted = counted(state, handle, &folder, &name)?;
     let folder = lend(state, handle, folder)?;
     let done = state.filesystem().remove_directory_at(borrowed(&folder), name).await;
     state.table().delete(folder)?;
+    if let (Some(counted), Ok(())) = (counted, &done) {
+        counted.discount();
+    }
     done
+}
+
+/// The folder of the plugin's own that a handle is of; none where it is the session's.
+fn own(state: &mut PluginState, handle: &Handle) -> FsResult<Option<Arc<Own>>> {
+    Ok(super::judged(state, handle)?.1.own().cloned())
+}
+
+/// What stands under a name in a folder of the plugin's own, and counts there.
+struct Counted {
+    own: Arc<Own>,
+    file: Option<(FileId, u64)>,
+}
+
+/// None in the session's folders, and where nothing stands there.
+fn counted(state: &mut PluginState, handle: &Handle, folder: &Dir, name: &str) -> FsResult<Option<Counted>> {
+    let standing = |own| {
+        let found = folder.symlink_metadata(name).ok()?;
+        Some(Counted { own, file: FileId::standing(&found) })
+    };
+    Ok(own(state, handle)?.and_then(standing))
+}
+
+impl Counted {
+    /// It is not there any more.
+    fn discount(self) {
+        self.own.meter().removed(self.file);
+    }
 }
 
 /// The name where it may be removed.
 async fn removed(state: &mut PluginState, handle: &Handle, path: String) -> FsResult<Spot> {
     let seen = Seen::by(state, handle)?;
     seen.must_be_writable()?;
+    if seen.judge.own().is_some() {
+        return seen.work(move |seen| seen.find(&path, false)).await;
+    }
     let wanted = path.clone();
     let named = seen.work(move |seen| seen.find(&wanted, false)).await?.way.named;
     let permit = ask(&state.call, vec![Effect::Delete(named.scope())]).await?;
@@ -216,6 +264,13 @@ async fn rename_at(
     let (seen_from, seen_to) = (Seen::by(state, from)?, Seen::by(state, to)?);
     seen_from.must_be_writable()?;
     seen_to.must_be_writable()?;
+    match (seen_from.judge.own(), seen_to.judge.own()) {
+        (None, None) => {}
+        (Some(one), Some(other)) if Arc::ptr_eq(one, other) => {
+            return rename_own(state, (from, seen_from, old), (to, seen_to, new)).await;
+        }
+        (Some(_), _) | (_, Some(_)) => return Err(ErrorCode::CrossDevice.into()),
+    }
     let (wanted_old, wanted_new) = (old.clone(), new.clone());
     let named_from = seen_from.work(move |seen| seen.find(&wanted_old, false)).await?.way.named;
     let named_to = seen_to.work(move |seen| seen.find(&wanted_new, false)).await?.way.named;
@@ -244,6 +299,27 @@ async fn rename_at(
     done
 }
 
+/// In one folder of the plugin's own. What stood there before is gone then.
+async fn rename_own(
+    state: &mut PluginState,
+    (from, seen_from, old): (&Handle, Seen, String),
+    (to, seen_to, new): (&Handle, Seen, String),
+) -> FsResult<()> {
+    let moved = seen_from.work(move |seen| seen.find(&old, false)).await?;
+    let place = seen_to.work(move |seen| seen.find(&new, false)).await?;
+    let replaced = counted(state, to, &place.folder, &place.name)?;
+    let is_itself = moved.way.real == place.way.real;
+    let folder = lend(state, from, moved.folder)?;
+    let target = lend(state, to, place.folder)?;
+    let done = state.filesystem().rename_at(borrowed(&folder), moved.name, borrowed(&target), place.name).await;
+    state.table().delete(folder)?;
+    state.table().delete(target)?;
+    if let (Some(replaced), Ok(())) = (replaced.filter(|_| !is_itself), &done) {
+        replaced.discount();
+    }
+    done
+}
+
 /// Under another name what is denied below would be denied no more, or what is free would be in a denied place.
 fn refuse_denied_below(seen: &Seen, from: &Spot, to: &Way) -> FsResult<()> {
     let inner = from.folder.open_dir(&from.name)?;
@@ -257,7 +333,7 @@ fn refuse_denied_below(seen: &Seen, from: &Spot, to: &Way) -> FsResult<()> {
             let ways = name.to_str().and_then(|name| Some((from.entry(name)?, to.entry(name)?)));
             // What no rule can name is not moved.
             let Some((from, to)) = ways else { return Err(ErrorCode::NotPermitted.into()) };
-            if looked_at > MOST_MOVED || depth == MOST_DEPTH || seen.lent.forbids_move(&from, &to) {
+            if looked_at > MOST_MOVED || depth == MOST_DEPTH || seen.judge.forbids_move(&from, &to) {
                 return Err(ErrorCode::NotPermitted.into());
             }
             if entry.file_type()?.is_dir() {

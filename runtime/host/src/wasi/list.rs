@@ -48,7 +48,7 @@ fn entries(seen: &Seen) -> FsResult<Vec<DirectoryEntry>> {
         let name = entry.file_name();
         // A name that no path can have is judged as it is shown. It cannot be opened.
         let way = seen.way.entry(&name.to_string_lossy().replace('\\', "\u{fffd}"));
-        if way.is_none_or(|way| seen.lent.shows(&way) || (!kind.is_file() && seen.lent.enters(&way))) {
+        if way.is_none_or(|way| seen.judge.shows(&way) || (!kind.is_file() && seen.judge.enters(&way))) {
             entries.push(DirectoryEntry { type_: described(kind), name: name.to_string_lossy().into_owned() });
         }
     }

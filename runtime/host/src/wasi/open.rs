@@ -12,7 +12,8 @@ use wasmtime_wasi::p2::{FsError, FsResult};
 use super::spot::Spot;
 use super::{BLOCKS, Seen, answer, refused};
 use crate::kernel_files::is_made_up;
-use crate::state::PluginState;
+use crate::own_files::FileId;
+use crate::state::{Place, PluginState};
 
 type Arguments = (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags);
 
@@ -34,19 +35,19 @@ async fn open_at(
     if wish.writes() {
         seen.must_be_writable()?;
     }
-    let (mode, perms) = (wish.mode, seen.folder.perms);
+    let (mode, perms, own) = (wish.mode, seen.folder.perms, seen.judge.own().cloned());
     let follow = follow.contains(PathFlags::SYMLINK_FOLLOW);
     let opened = seen.work(move |seen| {
         let spot = seen.find(&path, follow)?;
         Ok((wish.open(&spot, seen)?, spot.way))
     });
     let (opened, way) = opened.await?;
-    let opened = match opened {
-        Opened::Folder(folder) => Descriptor::Dir(Dir::new(folder, perms, mode, BLOCKS)),
-        Opened::File(file) => Descriptor::File(File::new(file, perms, mode, BLOCKS)),
+    let (opened, file) = match opened {
+        Opened::Folder(folder) => (Descriptor::Dir(Dir::new(folder, perms, mode, BLOCKS)), None),
+        Opened::File(file, id) => (Descriptor::File(file), id),
     };
     let (files, table) = state.files();
-    files.enter(table, opened, way).map_err(FsError::trap)
+    files.enter(table, opened, Place { way, own, file }).map_err(FsError::trap)
 }
 
 /// How something is to be opened.
@@ -55,13 +56,16 @@ struct Wish {
     mode: OpenMode,
     /// Nothing but a folder will do.
     folder: bool,
+    /// A file is made where there is none.
+    makes: bool,
     /// The file is emptied, once it is clear that it may be written.
     empties: bool,
 }
 
 enum Opened {
     Folder(std::fs::File),
-    File(std::fs::File),
+    /// With its number in a folder of the plugin's own.
+    File(File, Option<FileId>),
 }
 
 impl Wish {
@@ -92,7 +96,7 @@ impl Wish {
         let mut mode = OpenMode::empty();
         mode.set(OpenMode::READ, reads);
         mode.set(OpenMode::WRITE, writes);
-        Ok(Self { options, mode, folder, empties: how.contains(OpenFlags::TRUNCATE) })
+        Ok(Self { options, mode, folder, makes, empties: how.contains(OpenFlags::TRUNCATE) })
     }
 
     fn writes(&self) -> bool {
@@ -102,17 +106,17 @@ impl Wish {
     /// Opens the name where it may be. Before a file is written or made, that is judged; to look costs nothing, so what is
     /// read is judged when it is clear whether it is a file.
     fn open(&self, spot: &Spot, seen: &Seen) -> FsResult<Opened> {
-        let reads = || seen.lent.read(&spot.way).map_err(refused);
-        let enters = seen.lent.enters(&spot.way);
+        let reads = || seen.judge.read(&spot.way).map_err(refused);
+        let enters = seen.judge.enters(&spot.way);
         if self.writes() {
-            seen.lent.write(&spot.way).map_err(refused)?;
+            seen.judge.write(&spot.way).map_err(refused)?;
             if self.mode.contains(OpenMode::READ) {
                 reads()?;
             }
         } else if !enters {
             reads()?;
         }
-        let opened = spot.folder.open_with(&spot.name, &self.options)?.into_std();
+        let opened = self.open_there(spot, seen)?;
         let metadata = opened.metadata()?;
         if is_made_up(&opened) {
             Err(ErrorCode::NotPermitted.into())
@@ -126,11 +130,31 @@ impl Wish {
             if enters && !self.writes() {
                 reads()?;
             }
+            let file = File::new(opened, seen.folder.perms, self.mode, BLOCKS);
+            let meter = seen.judge.own().map(|own| own.meter());
+            let counted = meter.map(|meter| (meter, meter.opened(&file.file, &metadata)));
             if self.empties {
-                opened.set_len(0)?;
+                file.file.set_len(0)?;
+                if let Some((meter, id)) = counted {
+                    meter.shortened(id, 0);
+                }
             }
-            Ok(Opened::File(opened))
+            Ok(Opened::File(file, counted.map(|(_, id)| id)))
         }
+    }
+
+    /// Opens whatever stands there. In a folder of the plugin's own a new file takes its room.
+    fn open_there(&self, spot: &Spot, seen: &Seen) -> FsResult<std::fs::File> {
+        let is_new = || spot.folder.symlink_metadata(&spot.name).is_err();
+        let own = seen.judge.own().filter(|_| self.makes && is_new());
+        if let Some(own) = own {
+            own.meter().enter()?;
+        }
+        let opened = spot.folder.open_with(&spot.name, &self.options);
+        if let (Some(own), Err(_)) = (own, &opened) {
+            own.meter().leave();
+        }
+        Ok(opened?.into_std())
     }
 }
 

@@ -66,6 +66,16 @@ pub enum Attack {
     Output,
     /// Panic.
     Panic,
+    /// Write to a file without end.
+    Fill,
+    /// Hold files that have lost their names, without end.
+    Hoard,
+    /// Make files without end.
+    Litter,
+    /// Make a file with a hole that is larger than the disk.
+    Sparse,
+    /// Replace a file again and again.
+    Rewrite,
 }
 
 /// The arguments of `attempt`.
@@ -114,6 +124,11 @@ impl Tool for Attempt {
             Attack::Recursion => Ok(greed::recursion()),
             Attack::Output => greed::output(),
             Attack::Panic => greed::panic(),
+            Attack::Fill => greed::fill(&path),
+            Attack::Hoard => greed::hoard(&path),
+            Attack::Litter => Ok(greed::litter(&path)),
+            Attack::Sparse => greed::sparse(&path),
+            Attack::Rewrite => greed::rewrite(&path),
         };
         Ok(Outcome::text(match went {
             Ok(done) => format!("done: {done}"),

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use acp_runtime_agent::capability::{Grant, GrantSet, PluginId};
+use acp_runtime_agent::capability::{Grant, GrantSet, OwnFolder, PluginId};
 use acp_runtime_agent::model::InputSchema;
 use acp_runtime_agent::near::near;
 use acp_runtime_agent::plain;
@@ -275,8 +275,14 @@ impl About<'_> {
         writeln!(out, "limit of memory: {}", show_bytes(limits.space.memory))?;
         writeln!(out, "limit of a call: {:?}, of which it may compute {:?}", limits.time.wall, limits.time.cpu)?;
         writeln!(out, "limit of calls at once: {}", limits.traffic.calls)?;
-        if manifest.capabilities.iter().any(|asked| matches!(asked.grant, Grant::Kv)) {
-            writeln!(out, "limit of storage: {}", show_bytes(limits.kv.total))?;
+        for (grant, what, most) in [
+            (Grant::Kv, "storage", limits.kv.total),
+            (Grant::OwnFiles(OwnFolder::Data), "/data", limits.folders.data),
+            (Grant::OwnFiles(OwnFolder::Tmp), "/tmp", limits.folders.tmp),
+        ] {
+            if manifest.capabilities.iter().any(|asked| asked.grant == grant) {
+                writeln!(out, "limit of {what}: {}", show_bytes(most))?;
+            }
         }
         Ok(())
     }
