@@ -83,6 +83,10 @@ async fn files_that_were_not_given_are_out_of_reach() {
         ("write", path("/workspace/notes/hard"), "refused: "),
         ("append", path("/workspace/notes/hard"), "refused: "),
         ("truncate", path("/workspace/notes/hard"), "refused: "),
+        // where a new file can be put in its place instead;
+        ("write", path("/workspace/notes/new.txt"), "done: written"),
+        ("rename", to("/workspace/notes/new.txt", "/workspace/notes/hard"), "done: moved"),
+        ("read", path("/workspace/notes/hard"), "done: overwritten"),
         // nothing is moved over the border,
         ("rename", to("/workspace/inside.txt", "/workspace/notes/inside.txt"), "refused: "),
         ("rename", to("/workspace/notes/mine.txt", "/workspace/mine.txt"), "refused: "),
