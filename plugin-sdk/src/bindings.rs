@@ -16,6 +16,8 @@ pub mod imports {
                 import aar:types/types@0.1.0;
                 import aar:host/log@0.1.0;
                 import aar:host/progress@0.1.0;
+                import aar:host/http@0.1.0;
+                import aar:host/secrets@0.1.0;
                 import aar:host/kv@0.1.0;
                 import aar:host/workspace@0.1.0;
                 import aar:host/plan@0.1.0;

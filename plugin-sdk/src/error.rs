@@ -25,6 +25,8 @@ pub enum ErrorKind {
     Limit,
     /// Somebody else wrote first.
     Conflict,
+    /// A host of the network cannot be reached, or its answer not be understood.
+    Unreachable,
     /// Anything that is the plugin's or the host's own fault.
     Internal,
     /// A kind of its own, as `namespace:kind`.
@@ -42,6 +44,7 @@ impl ErrorKind {
             Self::Cancelled => "std:cancelled",
             Self::Limit => "std:limit",
             Self::Conflict => "std:conflict",
+            Self::Unreachable => "std:unreachable",
             Self::Internal => "std:internal",
             Self::Other(kind) => kind,
         }
@@ -56,6 +59,7 @@ impl ErrorKind {
             "std:cancelled" => Self::Cancelled,
             "std:limit" => Self::Limit,
             "std:conflict" => Self::Conflict,
+            "std:unreachable" => Self::Unreachable,
             "std:internal" => Self::Internal,
             _ => Self::Other(word),
         }

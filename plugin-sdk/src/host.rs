@@ -8,12 +8,14 @@ pub(crate) use crate::bindings::imports::host as imports;
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use crate::testing::imports;
 
+pub mod http;
 pub mod kv;
 pub mod log;
 pub mod plan;
 pub mod process;
 pub mod progress;
 pub mod prompt;
+pub mod secrets;
 pub mod session;
 pub mod settings;
 pub mod workspace;

@@ -24,8 +24,9 @@
 //! acp_plugin::export! { tools: [Greet] }
 //! ```
 //!
-//! Build it for `wasm32-wasip2`. What the host offers is in [`kv`], [`log`], [`plan`], [`process`], [`progress`],
-//! [`prompt`], [`session`], [`settings`] and [`workspace`]; `std::fs` sees the project's folders below `/workspace`. There are no threads and no network.
+//! Build it for `wasm32-wasip2`. What the host offers is in [`http`], [`kv`], [`log`], [`plan`], [`process`], [`progress`],
+//! [`prompt`], [`secrets`], [`session`], [`settings`] and [`workspace`]; `std::fs` sees the project's folders below
+//! `/workspace`. There are no threads and no sockets.
 //!
 //! A call may run in a fresh instance, so statics do not last: keep state in [`kv`]. A panic ends the call and shows
 //! the model that the plugin failed; answer with an [`Error`] instead.
@@ -48,7 +49,7 @@ pub mod tool;
 
 pub use crate::command::{Command, Reply};
 pub use crate::error::{Error, ErrorKind, Result};
-pub use crate::host::{kv, log, plan, process, progress, prompt, session, settings, workspace};
+pub use crate::host::{http, kv, log, plan, process, progress, prompt, secrets, session, settings, workspace};
 pub use crate::panel::{Acting, Action, Node, Panel, Style, View};
 pub use crate::tool::{Call, Outcome, SideEffect, Tool};
 

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use crate::{Acting, Call, Command, Error, Node, Outcome, Panel, Reply, Result, Tool, View};
 
-pub use self::double::Host;
+pub use self::double::{Host, Sent};
 
 mod double;
 pub(crate) mod imports;

@@ -10,7 +10,7 @@ use crate::rt::tool::interface::CallContext;
 use crate::testing::{self, Host};
 use crate::{
     Acting, Action, Call, Command, Error, ErrorKind, Node, Outcome, Panel, Reply, Result, SideEffect, Style, Tool,
-    View, command, kv, panel, plan, process, progress, prompt, session, settings, tool, workspace,
+    View, command, http, kv, panel, plan, process, progress, prompt, secrets, session, settings, tool, workspace,
 };
 
 /// Counts.
@@ -341,4 +341,28 @@ fn the_session_is_read_and_added_to() {
     assert_eq!(prompt::set(&"x".repeat(2049)).unwrap_err().kind(), &ErrorKind::Limit);
     prompt::clear().unwrap();
     assert_eq!(host.addition(), None);
+}
+
+#[test]
+fn requests_cross_with_the_handles_of_secrets() {
+    let host = Host::fresh();
+    host.put_page("https://a.com/x", 201, "text/plain", "hello");
+    let request = || http::Request::post("https://a.com/x").header("X-Mine", "yes").body("body");
+    let denied = request().secret("token").send().unwrap_err();
+    assert_eq!((denied.kind(), secrets::available("token")), (&ErrorKind::Denied, Ok(false)));
+    host.keep_secret("token");
+    assert_eq!(secrets::available("token"), Ok(true));
+    let mut answer = request().secret("token").send().unwrap();
+    assert_eq!((answer.status(), answer.is_success(), answer.url().as_str()), (201, true, "https://a.com/x"));
+    assert_eq!(answer.header("Content-Type").as_deref(), Some("text/plain"));
+    let mut first = [0; 2];
+    std::io::Read::read_exact(&mut answer, &mut first).unwrap();
+    assert_eq!((&first, answer.text().as_deref()), (b"he", Ok("llo")));
+    assert_eq!(http::Request::get("https://b.com/").send().unwrap_err().kind(), &ErrorKind::Denied);
+    let sent = &host.requests()[0];
+    assert_eq!(
+        (sent.method.as_str(), sent.secrets.as_slice(), sent.body.as_slice()),
+        ("POST", &["token".to_owned()][..], &b"body"[..])
+    );
+    assert_eq!(sent.headers, [("X-Mine".to_owned(), "yes".to_owned())]);
 }

@@ -115,6 +115,21 @@ fn only_the_gate_makes_permits() {
     assert_eq!(offences(&all_sources(), makes), Vec::<String>::new());
 }
 
+/// What plugins and native tools send leaves in one place. Models and MCP servers are the person's own.
+#[test]
+fn only_egress_opens_sockets() {
+    const SOCKETS: [&str; 6] = ["TcpStream", "TcpListener", "UdpSocket", "lookup_host", "hyper::client", "reqwest::"];
+    let own = ["runtime/host/src/egress/", "runtime/app/src/models/", "runtime/app/src/mcp/"];
+    let opens = |path: &str, line: &str| {
+        let socket = SOCKETS.iter().any(|socket| line.contains(socket));
+        socket
+            && path.starts_with("runtime/")
+            && path.contains("/src/")
+            && !own.iter().any(|place| path.starts_with(place))
+    };
+    assert_eq!(offences(&all_sources(), opens), Vec::<String>::new());
+}
+
 #[test]
 fn decisions_have_no_wildcard_arm() {
     let mut places = sources("runtime/agent/src");

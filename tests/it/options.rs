@@ -78,6 +78,7 @@ async fn a_session_says_what_can_be_set() {
             json!(["read_only", "_permissions", "boolean", false]),
             json!(["plugin:aar:code-stats", "_plugins", "boolean", true]),
             json!(["plugin:aar:git-info", "_plugins", "boolean", true]),
+            json!(["plugin:aar:http-fetch", "_plugins", "boolean", true]),
             json!(["plugin:aar:notes", "_plugins", "boolean", true]),
             json!(["plugin:aar:tasks", "_plugins", "boolean", true]),
         ]

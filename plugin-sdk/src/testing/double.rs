@@ -1,11 +1,12 @@
 //! What the double holds, and what a test may set and see.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
 use serde_json::Value;
 
+use super::imports::http::Response;
 use crate::bindings::imports::host as wire;
 use crate::kv::Scope;
 
@@ -24,7 +25,33 @@ pub(super) struct State {
     pub(super) said: Option<Vec<wire::session::Entry>>,
     pub(super) addition: Option<String>,
     pub(super) programs: BTreeMap<Vec<String>, wire::process::Output>,
+    pub(super) web: Web,
     pub(super) seen: Seen,
+}
+
+/// The network.
+#[derive(Default)]
+pub(super) struct Web {
+    /// By address.
+    pub(super) pages: BTreeMap<String, Response>,
+    /// Handles of the secrets that are kept.
+    pub(super) secrets: BTreeSet<String>,
+    pub(super) sent: Vec<wire::http::Request>,
+}
+
+/// A request that the plugin sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// The method.
+    pub method: String,
+    /// The address.
+    pub url: String,
+    /// The headers that the plugin set.
+    pub headers: Vec<(String, String)>,
+    /// The handles of the secrets that the host would put in.
+    pub secrets: Vec<String>,
+    /// The body.
+    pub body: Vec<u8>,
 }
 
 /// What the plugin told the host.
@@ -51,6 +78,7 @@ impl Default for State {
             said: None,
             addition: None,
             programs: BTreeMap::new(),
+            web: Web::default(),
             seen: Seen::default(),
         }
     }
@@ -135,6 +163,31 @@ impl Host {
     /// What the plugin adds to what the model is told.
     pub fn addition(&self) -> Option<String> {
         with(|state| state.addition.clone())
+    }
+
+    /// Puts a page into the network. All other addresses are refused, as the host does without a grant.
+    pub fn put_page(&self, url: &str, status: u16, mime: &str, body: impl Into<Vec<u8>>) {
+        let headers = vec![("content-type".to_owned(), mime.as_bytes().to_vec())];
+        let page = Response { status, url: url.to_owned(), headers, body: RefCell::new(body.into()) };
+        with(|state| state.web.pages.insert(url.to_owned(), page));
+    }
+
+    /// Keeps a secret for that handle. Without it, requests that name it are refused.
+    pub fn keep_secret(&self, handle: &str) {
+        with(|state| state.web.secrets.insert(handle.to_owned()));
+    }
+
+    /// The requests that were sent, in order.
+    pub fn requests(&self) -> Vec<Sent> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let sent = |request: &wire::http::Request| Sent {
+            method: request.method.clone(),
+            url: request.url.clone(),
+            headers: request.headers.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
+            secrets: request.secrets.clone(),
+            body: request.body.clone(),
+        };
+        with(|state| state.web.sent.iter().map(sent).collect())
     }
 
     /// Cancels the call, so that the plugin sees it at its next look.

@@ -85,6 +85,66 @@ pub(crate) mod process {
     }
 }
 
+pub(crate) mod secrets {
+    use super::{types, with};
+
+    pub(crate) fn available(name: &str) -> Result<bool, types::Error> {
+        Ok(with(|state| state.web.secrets.contains(name)))
+    }
+}
+
+pub(crate) mod http {
+    use std::cell::RefCell;
+
+    use super::{Error, ErrorKind, types, with};
+    use crate::bindings::imports::host::http::Request;
+
+    /// An answer, as the generated one.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Response {
+        pub(in crate::testing) status: u16,
+        pub(in crate::testing) url: String,
+        pub(in crate::testing) headers: Vec<(String, Vec<u8>)>,
+        pub(in crate::testing) body: RefCell<Vec<u8>>,
+    }
+
+    impl Response {
+        pub(crate) fn status(&self) -> u16 {
+            self.status
+        }
+
+        pub(crate) fn url(&self) -> String {
+            self.url.clone()
+        }
+
+        pub(crate) fn headers(&self) -> Vec<(String, Vec<u8>)> {
+            self.headers.clone()
+        }
+
+        pub(crate) fn read(&self, most: u32) -> Result<Vec<u8>, types::Error> {
+            let mut body = self.body.borrow_mut();
+            let most = body.len().min(most as usize);
+            Ok(body.drain(..most).collect())
+        }
+    }
+
+    pub(crate) fn send(request: &Request) -> Result<Response, types::Error> {
+        with(|state| {
+            let missing = request.secrets.iter().find(|handle| !state.web.secrets.contains(*handle));
+            if let Some(handle) = missing {
+                let message = format_args!("the secret `{handle}` is not sent: none is kept");
+                return Err(Error::new(ErrorKind::Denied, message).into());
+            }
+            state.web.sent.push(request.clone());
+            let page = state.web.pages.get(&request.url).cloned();
+            page.ok_or_else(|| {
+                let message = format_args!("fetch `{}`: the plugin was not granted it", request.url);
+                Error::new(ErrorKind::Denied, message).into()
+            })
+        })
+    }
+}
+
 pub(crate) mod kv {
     use super::{Error, ErrorKind, types, with};
     use crate::bindings::imports::host::kv::Entry;

@@ -7,6 +7,7 @@
 mod danger;
 mod effect;
 mod grant;
+mod host;
 mod names;
 mod path;
 mod pattern;
@@ -15,8 +16,9 @@ mod run;
 mod shell;
 
 pub use danger::Danger;
-pub use effect::{CommandLine, Effect, KvScope, NetRequest, OwnFolder, Touched};
-pub use grant::{Grant, GrantClass, GrantSet, HostPattern, Tier};
+pub use effect::{CommandLine, Effect, KvScope, OwnFolder, Touched};
+pub use grant::{Grant, GrantClass, GrantSet, SecretPlace, SecretRight, Tier};
+pub use host::{HostPattern, NetRequest};
 pub use names::{CommandName, NameError, PanelName, PluginId, SecretName, ServerName, ToolName};
 pub use path::{PathError, PathGlob, PathScope, RootId, WorkspacePath};
 pub use pattern::{EffectPattern, EffectPatternError};

@@ -221,7 +221,7 @@ pub struct AuditEntry<'a> {
     /// Whether it may happen.
     pub allowed: bool,
     /// Who decided: `policy`, `remembered`, `person`, `lent`, `cancelled`, `timeout`, `no-channel`, `changed`, or the rule
-    /// that refused.
+    /// that refused; of what was allowed and not done, that of whoever does it.
     pub by: &'a str,
     /// How often: more than once for what was only counted.
     pub times: u64,
@@ -396,6 +396,11 @@ impl Gate {
             self.note(&origin, wish, true, by);
         }
         Some(Permit { origin, wishes, asked: false })
+    }
+
+    /// Keeps a line about something that was allowed and then not done: `by` is the rule of whoever does it.
+    pub fn record_undone(&self, origin: &Origin, effect: &Effect, by: &str) {
+        self.audit.record(AuditEntry { origin, effect, allowed: false, by, times: 1 });
     }
 
     async fn wishes(&self, effects: Vec<Effect>) -> Vec<Wish> {

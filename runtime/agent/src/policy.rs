@@ -209,6 +209,8 @@ impl Policy {
             Effect::Delete(_) => change(leeway, leeway.writes() && leeway.runs()),
             Effect::Run(_) => change(leeway, leeway.runs()),
             Effect::Fetch(_) if leeway.offline() => denied_by_mode(leeway),
+            // What listens on this machine takes whoever reaches it for its person: only they say so.
+            Effect::Fetch(request) if request.is_local() => Decision::Ask,
             Effect::Fetch(_) => allowed_if(leeway.writes() && leeway.runs()),
             // A server's word that it only reads is believed once a person has agreed, or wants no questions at all.
             Effect::CallServer { read_only: true, .. } => allowed_if(leeway.writes() && leeway.runs()),

@@ -41,8 +41,9 @@ use acp_runtime_agent::store::{
 use acp_runtime_agent::tool::ToolCatalog;
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::turn::{Budget, TurnContext};
-use acp_runtime_host::limits::Limits;
-use acp_runtime_host::plugin_host::{PluginHost, SessionPlugins};
+use acp_runtime_host::egress::{Desk, Egress, SystemReach};
+use acp_runtime_host::limits::{Limits, NetLimits};
+use acp_runtime_host::plugin_host::{PluginHost, Ports, SessionPlugins};
 use acp_runtime_host::scope::{Folders, HeldRoot, SessionScope};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -56,7 +57,7 @@ use crate::programs::PluginPrograms;
 use crate::redaction::Redaction;
 use crate::settings::{Paths, Settings, SettingsError, variable};
 use crate::store::{Answers, Arrears, Retention, SqliteStore};
-use crate::tools::{Surroundings, native_tools, subagent_tool};
+use crate::tools::{Network, Surroundings, native_tools, subagent_tool};
 use crate::transport::{Transport, stdio};
 use crate::workspace::{DiskWorkspace, OpenRoot, RootError, RootRegistry};
 
@@ -70,7 +71,7 @@ pub use keys::Keys;
 use permissions::Permissions;
 use programs::programs;
 pub use shelf::{KnownPlugin, Origin, Problem, Shelf};
-use storage::PluginStorage;
+use storage::{PluginSecrets, PluginStorage};
 use transcript::SessionTranscript;
 
 /// How long a client may take for what needs no person: a file, a terminal.
@@ -95,6 +96,8 @@ pub struct Runtime {
     mcp: Mcp,
     commands: Commands,
     programs: PluginPrograms,
+    /// What the tools of all sessions send goes from here.
+    desk: Arc<Desk>,
 }
 
 /// A session that is about to begin.
@@ -143,12 +146,14 @@ impl Runtime {
     pub fn new(settings: Settings, paths: &Paths, keys: &Keys) -> Result<Arc<Self>, SetupError> {
         let models = Arc::new(keys.models(&settings)?);
         let store = SqliteStore::new(paths.sessions());
-        let host = PluginHost::new(
-            Some(paths.compiled()),
-            Limits { exec: settings.exec.limits(), ..Limits::default() },
-            Arc::new(PluginStorage::new(store.clone())),
-        )
-        .keeping(paths.plugin_data());
+        let egress = Egress::new(Arc::new(SystemReach));
+        let ports = Ports {
+            kv: Arc::new(PluginStorage::new(store.clone())),
+            secrets: Arc::new(PluginSecrets::new(keys.secrets().clone())),
+            egress: egress.clone(),
+        };
+        let limits = Limits { exec: settings.exec.limits(), ..Limits::default() };
+        let host = PluginHost::new(Some(paths.compiled()), limits, ports).keeping(paths.plugin_data());
         let bundled = paths.bundled_plugins().filter(|_| settings.plugins.bundled);
         let shelf = Shelf::new(host, bundled, settings.plugins.paths.clone(), paths.plugins());
         let audit = AuditLog::new(paths.audit());
@@ -174,6 +179,7 @@ impl Runtime {
             mcp,
             commands,
             programs,
+            desk: Arc::new(egress.desk(NetLimits::default())),
         }))
     }
 
@@ -314,6 +320,7 @@ impl Runtime {
             elicitor,
             terminal: Arc::new(OrderedTerminal::new(outbox.clone(), terminal)),
             shell: self.commands.limits(settings.limits.tool_output.get()),
+            network: Network { desk: self.desk.clone(), gate: gate.clone() },
             events: Arc::new(outbox.clone()),
         };
         for tool in native_tools(surroundings) {

@@ -1,5 +1,5 @@
-//! The runtime's own tools: reading, writing and searching the session's files, running commands, keeping its plan, and
-//! asking its person.
+//! The runtime's own tools: reading, writing and searching the session's files, running commands, fetching from the web,
+//! keeping its plan, and asking its person.
 //!
 //! One file per tool. Those for files go through the [`Workspace`] port with the permit of their call; none opens a path
 //! by itself, so an editor's buffers can stand in for the disk. Their specs are shared by all sessions. Knows nothing
@@ -8,6 +8,7 @@
 mod ask_user;
 mod delete_path;
 mod edit_file;
+mod fetch;
 mod find_files;
 mod grep;
 mod line_ends;
@@ -39,6 +40,7 @@ use schemars::{JsonSchema, Schema};
 use tokio_util::sync::CancellationToken;
 
 use self::on_files::Files;
+pub use fetch::Network;
 pub use shell::ShellLimits;
 
 /// What a session lends to its tools.
@@ -53,13 +55,15 @@ pub struct Surroundings {
     pub terminal: Arc<dyn Terminal>,
     /// How far they may go.
     pub shell: ShellLimits,
+    /// The way to the network.
+    pub network: Network,
     /// Where it is told what happens.
     pub events: Arc<dyn EventSink>,
 }
 
 /// The tools of one session.
 pub fn native_tools(surroundings: Surroundings) -> Vec<Arc<dyn Tool>> {
-    let Surroundings { workspace, roots, elicitor, terminal, shell, events } = surroundings;
+    let Surroundings { workspace, roots, elicitor, terminal, shell, network, events } = surroundings;
     let files = Files { workspace, roots };
     vec![
         files.tool::<read_file::ReadFile>(),
@@ -71,6 +75,7 @@ pub fn native_tools(surroundings: Surroundings) -> Vec<Arc<dyn Tool>> {
         files.tool::<find_files::FindFiles>(),
         files.tool::<grep::Grep>(),
         Arc::new(shell::Shell { files, terminal, events: events.clone(), limits: shell }),
+        Arc::new(fetch::Fetch(network)),
         Arc::new(update_plan::UpdatePlan(events)),
         Arc::new(think::Think),
         Arc::new(ask_user::AskUser(elicitor)),

@@ -11,6 +11,9 @@ mod guest;
 #[path = "../tests/it/scripted.rs"]
 mod scripted;
 #[expect(dead_code, reason = "the tests use more of it")]
+#[path = "../tests/it/site.rs"]
+mod site;
+#[expect(dead_code, reason = "the tests use more of it")]
 #[path = "../tests/it/support.rs"]
 mod support;
 

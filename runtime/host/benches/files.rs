@@ -9,6 +9,9 @@
 mod guest;
 #[path = "../tests/it/scripted.rs"]
 mod scripted;
+#[expect(dead_code, reason = "the tests use more of it")]
+#[path = "../tests/it/site.rs"]
+mod site;
 #[path = "files/stock.rs"]
 mod stock;
 #[expect(dead_code, reason = "the tests use more of it")]

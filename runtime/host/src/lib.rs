@@ -18,6 +18,8 @@
 //! | [`scope`] | what a session lends to its plugins, and the folders that guests see |
 //! | [`kv`] | a plugin's own storage: the port and the quotas |
 //! | `own_files` | the folders that belong to a plugin alone, and how much they hold |
+//! | [`secrets`] | the port of the person's secrets, and what keeps them out of what a plugin gets and says |
+//! | [`egress`] | requests to the network: where they may go, how they get there, and what comes back |
 //! | [`record`] | what is remembered of a plugin's calls |
 //! | `state` | what one store holds |
 //! | `wasi` | WASI as guests have it |
@@ -31,6 +33,7 @@
 mod bindings;
 pub mod build;
 mod crew;
+pub mod egress;
 mod engine;
 pub mod exec;
 mod imports;
@@ -47,5 +50,6 @@ pub mod plugin_host;
 pub mod record;
 pub mod regular_file;
 pub mod scope;
+pub mod secrets;
 mod state;
 mod wasi;

@@ -44,6 +44,8 @@ pub struct Limits {
     pub exec: ExecLimits,
     /// What was said in the session.
     pub session: SessionLimits,
+    /// The network.
+    pub net: NetLimits,
 }
 
 /// Memory and what else an instance is made of.
@@ -223,6 +225,64 @@ pub struct SessionLimits {
 impl Default for SessionLimits {
     fn default() -> Self {
         Self { entries: 500, entry: 16 << 10, bytes: 256 << 10 }
+    }
+}
+
+/// The network: for one plugin, and for all native tools together.
+#[derive(Debug, Clone)]
+pub struct NetLimits {
+    /// Requests at the same time; further ones wait. Default 8. Read where a desk is made.
+    pub requests: usize,
+    /// Redirects that one request follows. Default 5. Read where they are followed.
+    pub redirects: usize,
+    /// Addresses of one name that are tried. Default 8. Read where a name is looked up.
+    pub addresses: usize,
+    /// What is sent. Default 64 headers of 32 KiB and a body of 8 MiB. Read where a request is made.
+    pub sent: MessageLimits,
+    /// What is answered, the body as it travels and once more as it is unpacked. Default 100 headers of 64 KiB and a body
+    /// of 8 MiB. Read where a connection is opened and where a body begins.
+    pub answered: MessageLimits,
+    /// How long it may take.
+    pub time: NetTimes,
+}
+
+/// How large a message may be.
+#[derive(Debug, Clone)]
+pub struct MessageLimits {
+    /// Headers.
+    pub headers: usize,
+    /// Bytes of all headers together.
+    pub header_bytes: usize,
+    /// Bytes of the body.
+    pub body: usize,
+}
+
+/// How long a request may take.
+#[derive(Debug, Clone)]
+pub struct NetTimes {
+    /// Until one address has accepted a connection. Default 10 s. Read where a connection is opened.
+    pub connect: Duration,
+    /// Between two pieces of a body. Default 15 s. Read where a body is read.
+    pub idle: Duration,
+    /// From the beginning to the last byte, redirects included, and without the time that a person is asked. Default 30 s;
+    /// a request may ask for less. Read where a request begins.
+    pub whole: Duration,
+}
+
+impl Default for NetLimits {
+    fn default() -> Self {
+        Self {
+            requests: 8,
+            redirects: 5,
+            addresses: 8,
+            sent: MessageLimits { headers: 64, header_bytes: 32 << 10, body: 8 << 20 },
+            answered: MessageLimits { headers: 100, header_bytes: 64 << 10, body: 8 << 20 },
+            time: NetTimes {
+                connect: Duration::from_secs(10),
+                idle: Duration::from_secs(15),
+                whole: Duration::from_secs(30),
+            },
+        }
     }
 }
 

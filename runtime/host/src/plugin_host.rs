@@ -11,7 +11,7 @@ mod settings;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use acp_runtime_agent::capability::PluginId;
+use acp_runtime_agent::capability::{Grant, PluginId};
 use acp_runtime_agent::command::Command;
 use acp_runtime_agent::panel::PanelSource;
 use acp_runtime_agent::tool::Tool;
@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use self::bound::BoundPlugin;
 use self::names::Specs;
 use crate::crew::Crew;
+use crate::egress::Egress;
 use crate::engine::TICK;
 use crate::instance::{CallError, Compiled, Sandbox};
 use crate::kv::{KvDesk, KvStore};
@@ -32,15 +33,37 @@ use crate::own_files::OwnFiles;
 use crate::package::{Digest, Package, PackageError};
 use crate::record::{Calls, Record};
 use crate::scope::SessionScope;
-use crate::state::{Call, CallLog, Deadline, SessionCall};
+use crate::secrets::{SecretDesk, SecretStore};
+use crate::state::{Call, CallLog, Deadline, Desks, SessionCall};
 
 /// Runs plugins. One for a process.
 pub struct PluginHost {
     workshop: Arc<Workshop>,
     limits: Limits,
-    kv: Arc<dyn KvStore>,
+    ports: Ports,
     /// Where the plugins' `/data` are.
     kept: Option<PathBuf>,
+}
+
+/// What plugins have beside their sessions, as the application makes it.
+#[derive(Clone)]
+pub struct Ports {
+    /// Keeps their own values.
+    pub kv: Arc<dyn KvStore>,
+    /// Keeps the secrets that they may have sent.
+    pub secrets: Arc<dyn SecretStore>,
+    /// The way to the network.
+    pub egress: Arc<Egress>,
+}
+
+impl Ports {
+    /// Those of one plugin, which asks for these rights.
+    fn desks(&self, limits: &Arc<Limits>, asked: &[Grant], own_files: OwnFiles) -> Desks {
+        let secrets = Arc::new(SecretDesk::new(self.secrets.clone(), asked));
+        let net = self.egress.desk_of(limits.net.clone(), secrets.filter().clone());
+        let kv = Arc::new(KvDesk::new(self.kv.clone(), limits.clone()));
+        Desks { kv, own_files: Arc::new(own_files), net: Arc::new(net), secrets }
+    }
 }
 
 /// Where components are compiled. Holds nothing but that, since its threads may outlive all else.
@@ -54,8 +77,7 @@ pub struct Plugin {
     workshop: Arc<Workshop>,
     package: Arc<Package>,
     limits: Arc<Limits>,
-    kv: Arc<KvDesk>,
-    own_files: Arc<OwnFiles>,
+    desks: Desks,
     calls: Semaphore,
     specs: Specs,
     record: Record,
@@ -93,18 +115,17 @@ pub struct Problem {
 pub struct InspectError(String);
 
 impl PluginHost {
-    /// A host that keeps compiled code in `cache`, if that is given, and the plugins' own values in `kv`. Nothing is
-    /// started yet.
-    pub fn new(cache: Option<PathBuf>, limits: Limits, kv: Arc<dyn KvStore>) -> Arc<Self> {
-        Arc::new(Self { workshop: Arc::new(Workshop { cache, sandbox: OnceLock::new() }), limits, kv, kept: None })
+    /// A host that keeps compiled code in `cache`, if that is given. Nothing is started yet.
+    pub fn new(cache: Option<PathBuf>, limits: Limits, ports: Ports) -> Arc<Self> {
+        Arc::new(Self { workshop: Arc::new(Workshop { cache, sandbox: OnceLock::new() }), limits, ports, kept: None })
     }
 
     /// The same, which keeps the plugins' own files (`/data`) in that folder; without it they have none. It is made when
     /// it is needed.
     #[must_use]
     pub fn keeping(self: Arc<Self>, kept: PathBuf) -> Arc<Self> {
-        let Self { workshop, limits, kv, .. } = &*self;
-        Arc::new(Self { workshop: workshop.clone(), limits: limits.clone(), kv: kv.clone(), kept: Some(kept) })
+        let Self { workshop, limits, ports, .. } = &*self;
+        Arc::new(Self { workshop: workshop.clone(), limits: limits.clone(), ports: ports.clone(), kept: Some(kept) })
     }
 
     /// The limits of plugins that ask for none.
@@ -118,8 +139,11 @@ impl PluginHost {
         Arc::new(Plugin {
             workshop: self.workshop.clone(),
             specs: Specs::new(package.manifest()),
-            kv: Arc::new(KvDesk::new(self.kv.clone(), limits.clone())),
-            own_files: Arc::new(OwnFiles::new(self.kept.as_ref(), &package.manifest().id, limits.clone())),
+            desks: self.ports.desks(
+                &limits,
+                &package.manifest().ceiling(),
+                OwnFiles::new(self.kept.as_ref(), &package.manifest().id, limits.clone()),
+            ),
             calls: Semaphore::new(limits.traffic.calls),
             package: Arc::new(package),
             limits,
@@ -163,9 +187,8 @@ impl PluginHost {
         let compiled = Crew::Awaited.does(move || workshop.sandbox()?.compile(&component, Digest::of(&component)));
         let compiled = compiled.await.map_err(|_| uncompiled())??;
         let limits = Arc::new(self.limits.clone());
-        let kv = Arc::new(KvDesk::new(self.kv.clone(), limits.clone()));
-        let storage = Storage { kv, own_files: Arc::new(OwnFiles::new(None, id, limits.clone())) };
-        let call = new_call(id, &limits, storage, &Record::default(), None, CancellationToken::new());
+        let desks = self.ports.desks(&limits, &[], OwnFiles::new(None, id, limits.clone()));
+        let call = new_call(id, &limits, &desks, &Record::default(), None, CancellationToken::new());
         compiled.run(call, &[], |guest, exports| guest.inventory(exports).boxed()).await
     }
 }
@@ -239,17 +262,11 @@ fn uncompiled() -> CallError {
     CallError::Unusable("the component was not compiled: the log says why, or there is no thread for it".to_owned())
 }
 
-/// What a plugin keeps.
-struct Storage {
-    kv: Arc<KvDesk>,
-    own_files: Arc<OwnFiles>,
-}
-
 /// A call that begins now.
 fn new_call(
     plugin: &PluginId,
     limits: &Arc<Limits>,
-    storage: Storage,
+    desks: &Desks,
     record: &Record,
     session: Option<SessionCall>,
     cancel: CancellationToken,
@@ -257,13 +274,12 @@ fn new_call(
     Call {
         plugin: plugin.clone(),
         limits: limits.clone(),
-        kv: storage.kv,
-        own_files: storage.own_files,
+        desks: desks.clone(),
         session,
         deadline: Deadline::after(limits.time.wall),
         ticks: u64::try_from(limits.time.cpu.as_millis() / TICK.as_millis()).unwrap_or(u64::MAX),
         cancel,
-        log: CallLog::new(plugin.clone(), limits.clone(), record.clone()),
+        log: CallLog::new(plugin.clone(), limits.clone(), record.clone(), desks.secrets.filter().clone()),
         runs: 0,
     }
 }

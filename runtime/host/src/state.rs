@@ -15,21 +15,25 @@ use std::time::{Duration, Instant};
 
 use acp_runtime_agent::capability::{Effect, OwnFolder, PanelName, PluginId};
 use acp_runtime_agent::event::SessionEvent;
-use acp_runtime_agent::gate::{Exhibit, Lent, Origin, Permit, Refusal};
+use acp_runtime_agent::gate::{Exhibit, Gate, Lent, Origin, Permit, Refusal};
 use acp_runtime_agent::transcript::ToolCallId;
+use futures::future::{BoxFuture, FutureExt};
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::ResourceTable;
 use wasmtime::{ResourceLimiter, Result};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 pub(crate) use self::deadline::Deadline;
 pub(crate) use self::error::HostError;
 pub(crate) use self::files::{Files, Place};
 pub(crate) use self::log::CallLog;
+use crate::egress::{Desk, Gatekeeper};
 use crate::kv::KvDesk;
 use crate::limits::{Limits, SpaceLimits};
 use crate::own_files::OwnFiles;
 use crate::scope::{Mount, SessionScope};
+use crate::secrets::SecretDesk;
 
 /// Why there is nothing for a guest outside of a session.
 const UNLENT: &str = "the plugin is only asked what it offers, and is lent nothing for that";
@@ -37,6 +41,7 @@ const UNLENT: &str = "the plugin is only asked what it offers, and is lent nothi
 /// What a store holds.
 pub(crate) struct PluginState {
     wasi: WasiCtx,
+    http: WasiHttpCtx,
     table: ResourceTable,
     files: Files,
     pub(crate) limiter: Limiter,
@@ -50,10 +55,8 @@ pub(crate) struct Call {
     pub(crate) plugin: PluginId,
     /// Its limits.
     pub(crate) limits: Arc<Limits>,
-    /// Its storage.
-    pub(crate) kv: Arc<KvDesk>,
-    /// Its own folders.
-    pub(crate) own_files: Arc<OwnFiles>,
+    /// What its calls have in common.
+    pub(crate) desks: Desks,
     /// What the session lends; nothing when a plugin is only asked what it offers.
     pub(crate) session: Option<SessionCall>,
     /// When it must be over.
@@ -66,6 +69,40 @@ pub(crate) struct Call {
     pub(crate) log: CallLog,
     /// How many programs it has run.
     pub(crate) runs: u32,
+}
+
+/// What all calls of a plugin have in common. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Desks {
+    /// Its storage.
+    pub(crate) kv: Arc<KvDesk>,
+    /// Its own folders.
+    pub(crate) own_files: Arc<OwnFiles>,
+    /// Where its requests leave.
+    pub(crate) net: Arc<Desk>,
+    /// The secrets that it may have sent.
+    pub(crate) secrets: Arc<SecretDesk>,
+}
+
+/// Decides on what a request of the running call comes to.
+pub(crate) struct CallKeeper {
+    gate: Arc<Gate>,
+    origin: Origin,
+    deadline: Deadline,
+}
+
+impl Gatekeeper for CallKeeper {
+    fn admit(&self, effects: Vec<Effect>) -> BoxFuture<'_, Result<Permit, Refusal>> {
+        async move {
+            let _paused = self.deadline.pause();
+            self.gate.authorize(self.origin.clone(), effects).await
+        }
+        .boxed()
+    }
+
+    fn undone(&self, effect: &Effect, by: &str) {
+        self.gate.record_undone(&self.origin, effect, by);
+    }
 }
 
 /// What a session lends to the running call.
@@ -166,6 +203,18 @@ impl Call {
         session.scope.gate.authorize_with(self.origin(session), effects, exhibit).await
     }
 
+    /// Decides on requests, for as long as they go on.
+    pub(crate) fn keeper(&self) -> Result<CallKeeper, HostError> {
+        let session = self.session.as_ref().ok_or_else(|| HostError::denied(UNLENT))?;
+        let (gate, origin) = (session.scope.gate.clone(), self.origin(session));
+        Ok(CallKeeper { gate, origin, deadline: self.deadline.clone() })
+    }
+
+    /// A text of the guest's, without the secrets that it had sent.
+    pub(crate) fn clean(&self, text: String) -> String {
+        self.desks.secrets.filter().owned(text)
+    }
+
     fn origin(&self, session: &SessionCall) -> Origin {
         Origin::Plugin { plugin: self.plugin.clone(), call: session.tool_call.clone() }
     }
@@ -199,7 +248,11 @@ impl PluginState {
         let granted = call.granted_folders().to_vec();
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.space.handles);
-        Ok(Self { wasi: wasi.build(), table, files: Files::new(mounted, granted), limiter: Limiter::new(limits), call })
+        let mut http = WasiHttpCtx::new();
+        // As they are held, which takes more than they are sent in.
+        http.set_field_size_limit(2 * limits.net.sent.header_bytes.max(limits.net.answered.header_bytes));
+        let (files, limiter) = (Files::new(mounted, granted), Limiter::new(limits));
+        Ok(Self { wasi: wasi.build(), http, table, files, limiter, call })
     }
 
     /// What the guest's handles stand for.
@@ -207,7 +260,12 @@ impl PluginState {
         &mut self.table
     }
 
-    /// The same, and the paths behind those of files and folders.
+    /// The running call, and what the guest's handles stand for.
+    pub(crate) fn call_and_table(&mut self) -> (&Call, &mut ResourceTable) {
+        (&self.call, &mut self.table)
+    }
+
+    /// What the guest's handles stand for, and the paths behind those of files and folders.
     pub(crate) fn files(&mut self) -> (&mut Files, &mut ResourceTable) {
         (&mut self.files, &mut self.table)
     }
@@ -216,6 +274,12 @@ impl PluginState {
 impl WasiView for PluginState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for PluginState {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { hooks: &mut self.call, table: &mut self.table, ctx: &mut self.http }
     }
 }
 

@@ -1,4 +1,5 @@
-//! WASI for guests: wasmtime's, with a view of the session's folders in front of it.
+//! WASI for guests: wasmtime's, with a view of the session's folders in front of it, and requests to the network (`http`)
+//! as `aar:host` sends them.
 //!
 //! A guest sees only what it was lent, path by path (`spot` finds what it names, `Lent` judges it): what it may not read
 //! is not listed and not opened, what it may not write is not made or changed, and it is asked each time before something
@@ -9,6 +10,7 @@
 //! done with an open file is wasmtime's. Tested by the guests that try to get out.
 
 mod entries;
+mod http;
 mod judge;
 mod list;
 mod metered;
@@ -40,6 +42,7 @@ type Answer<T> = (Result<T, ErrorCode>,);
 /// Puts WASI 0.2 into the linker.
 pub(crate) fn link(linker: &mut Linker<PluginState>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(linker)?;
     linker.allow_shadowing(true);
     linker.instance("wasi:filesystem/preopens@0.2.12")?.func_wrap_async(
         "get-directories",
@@ -96,7 +99,7 @@ async fn folders(state: &mut PluginState) -> wasmtime::Result<Vec<(Resource<Desc
 async fn open_own(state: &mut PluginState) {
     let Some(session) = &state.call.session else { return };
     let (own_files, project, plugin) =
-        (state.call.own_files.clone(), session.scope.project.clone(), state.call.plugin.clone());
+        (state.call.desks.own_files.clone(), session.scope.project.clone(), state.call.plugin.clone());
     let (files, _) = state.files();
     if files.granted().is_empty() || !files.own().is_empty() {
         return;

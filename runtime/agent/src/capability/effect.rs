@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::path::or_dot;
-use super::{PathScope, PluginId, SecretName, ServerName, ToolName, WorkspacePath};
+use super::{NetRequest, PathScope, PluginId, SecretName, ServerName, ToolName, WorkspacePath};
 use crate::plain;
 
 /// One effect. Closed: a new kind of effect must be judged everywhere.
@@ -75,19 +75,6 @@ pub struct CommandLine {
     pub program: String,
     /// Its arguments, one by one.
     pub arguments: Vec<String>,
-}
-
-/// A request to the network, before anything was resolved.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NetRequest {
-    /// `http` or `https`.
-    pub scheme: String,
-    /// Lower-case host name or address.
-    pub host: String,
-    /// The port, the scheme's own where none was written.
-    pub port: u16,
-    /// The path, starting with `/`.
-    pub path: String,
 }
 
 /// Who shares a stored value: one session, one project, or all that this user does.
@@ -248,10 +235,4 @@ impl fmt::Display for CommandLine {
 pub(super) fn argument<'a>(argument: &'a str, also: &str) -> Cow<'a, str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@+%".contains(c) || also.contains(c);
     if !argument.is_empty() && argument.chars().all(plain) { argument.into() } else { format!("{argument:?}").into() }
-}
-
-impl fmt::Display for NetRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}:{}{}", self.scheme, self.host, self.port, self.path)
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Effect, NetRequest, OwnFolder, PathError, PathGlob, RunRight, SecretName};
+use super::{Effect, HostPattern, OwnFolder, PathGlob, RunRight, SecretName};
 
 /// One right. In a manifest it is a line of the ceiling; given by a person it is a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub enum Grant {
     Write(PathGlob),
     /// `net`: hosts to talk to.
     Net(HostPattern),
-    /// `secrets`: a secret to have injected.
-    Secret(SecretName),
+    /// `secrets`: a secret to have put into requests.
+    Secret(SecretRight),
     /// `exec`: a program with arguments by pattern.
     Run(RunRight),
     /// `kv`: own storage.
@@ -25,6 +25,31 @@ pub enum Grant {
     ReadSession,
     /// `prompt`: additions to the system prompt.
     Prompt,
+}
+
+/// A right to have a secret sent: which, to whom, and where it stands in a request. All of it is what people agree to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretRight {
+    /// The secret.
+    pub name: SecretName,
+    /// The only hosts that it is sent to.
+    pub audience: HostPattern,
+    /// Where it stands.
+    pub place: SecretPlace,
+}
+
+/// Where a secret stands in a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretPlace {
+    /// In a header, behind a text such as `Bearer `.
+    Header {
+        /// Its name, in lower case.
+        name: String,
+        /// What stands before the secret.
+        prefix: String,
+    },
+    /// In the query, under that name.
+    Query(String),
 }
 
 /// The class of a right, as a manifest spells it.
@@ -76,7 +101,7 @@ impl Grant {
             | (Self::Write(glob), Effect::Write(scope) | Effect::Delete(scope)) => glob.covers(&scope.glob),
             (Self::Write(glob), Effect::Move { from, to }) => glob.matches(from.as_str()) && glob.matches(to.as_str()),
             (Self::Net(host), Effect::Fetch(request)) => host.matches(request),
-            (Self::Secret(name), Effect::UseSecret(asked)) => name == asked,
+            (Self::Secret(right), Effect::UseSecret(asked)) => right.name == *asked,
             (Self::Run(right), Effect::Run(line)) => right.covers(line),
             (Self::OwnFiles(folder), Effect::OwnFiles(asked)) => folder == asked,
             (Self::Kv, Effect::Kv(_)) | (Self::ReadSession, Effect::ReadSession) | (Self::Prompt, Effect::Prompt) => {
@@ -122,9 +147,20 @@ impl fmt::Display for Grant {
         match self {
             Self::Read(glob) | Self::Write(glob) => write!(f, " {glob}"),
             Self::Net(host) => write!(f, " {host}"),
-            Self::Secret(name) => write!(f, " {name}"),
+            Self::Secret(right) => write!(f, " {right}"),
             Self::Run(right) => write!(f, " {right}"),
             Self::Kv | Self::OwnFiles(_) | Self::ReadSession | Self::Prompt => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for SecretRight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {} in ", self.name, self.audience)?;
+        match &self.place {
+            SecretPlace::Header { name, prefix } if prefix.is_empty() => write!(f, "the header {name}"),
+            SecretPlace::Header { name, prefix } => write!(f, "the header {name} behind {:?}", prefix.trim_end()),
+            SecretPlace::Query(name) => write!(f, "the query as {name}"),
         }
     }
 }
@@ -165,94 +201,5 @@ impl GrantSet {
     /// Whether it was given, inside what the manifest asked for.
     pub fn grants(&self, effect: &Effect) -> bool {
         self.declares(effect) && self.granted.iter().any(|grant| grant.covers(effect))
-    }
-}
-
-/// Hosts of the network: `scheme://host[:port][/path]`, the host exact or `*.suffix`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostPattern {
-    scheme: String,
-    host: String,
-    port: u16,
-    path: String,
-}
-
-impl HostPattern {
-    /// Parses `https://api.example.com/v1/`; the scheme is `https` or `http`, the port defaults to the scheme's.
-    pub fn parse(text: &str) -> Result<Self, PathError> {
-        let bad = |why: &str| PathError::Pattern(text.chars().take(200).collect(), why.to_owned());
-        let (scheme, rest) = text.split_once("://").ok_or_else(|| bad("expected `scheme://host`"))?;
-        let default_port = match scheme {
-            "https" => 443,
-            "http" => 80,
-            _ => return Err(bad("the scheme must be `https` or `http`")),
-        };
-        let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
-        let (host, port) = match authority.rsplit_once(':') {
-            Some((host, port)) => (host, port.parse().map_err(|_| bad("the port must be a number up to 65535"))?),
-            None => (authority, default_port),
-        };
-        let name = host.strip_prefix("*.").unwrap_or(host);
-        let valid = !name.is_empty()
-            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.');
-        if !valid {
-            return Err(bad("the host must be lower-case letters, digits, `-` and `.`, with at most a leading `*.`"));
-        }
-        Ok(Self { scheme: scheme.to_owned(), host: host.to_owned(), port, path: path.to_owned() })
-    }
-
-    /// Whether that request goes to one of these hosts.
-    pub fn matches(&self, request: &NetRequest) -> bool {
-        let host = match self.host.strip_prefix('*') {
-            Some(suffix) => request.host.len() > suffix.len() && request.host.ends_with(suffix),
-            None => request.host == self.host,
-        };
-        host && request.scheme == self.scheme && request.port == self.port && request.path.starts_with(&self.path)
-    }
-}
-
-impl fmt::Display for HostPattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}:{}{}", self.scheme, self.host, self.port, self.path)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn request(scheme: &str, host: &str, port: u16, path: &str) -> NetRequest {
-        NetRequest { scheme: scheme.into(), host: host.into(), port, path: path.into() }
-    }
-
-    #[test]
-    fn hosts_match_exactly() {
-        let exact = HostPattern::parse("https://api.good.com/v1").unwrap();
-        let suffix = HostPattern::parse("https://*.good.com").unwrap();
-        assert!(exact.matches(&request("https", "api.good.com", 443, "/v1/x")));
-        assert!(suffix.matches(&request("https", "a.b.good.com", 443, "/")));
-        for (scheme, host, port, path) in [
-            ("http", "api.good.com", 443, "/v1"),
-            ("https", "api.good.com", 8443, "/v1"),
-            ("https", "api.good.com.evil.com", 443, "/v1"),
-            ("https", "good.com", 443, "/v1"),
-            ("https", "evilgood.com", 443, "/v1"),
-            ("https", "api.good.com", 443, "/v2"),
-        ] {
-            assert!(!exact.matches(&request(scheme, host, port, path)), "{scheme} {host} {port} {path}");
-        }
-        assert!(!suffix.matches(&request("https", "good.com", 443, "/")));
-        assert!(!suffix.matches(&request("https", "evilgood.com", 443, "/")));
-        for bad in [
-            "api.good.com",
-            "ftp://x",
-            "https://",
-            "https://A.com",
-            "https://u@x.com",
-            "https://x:99999",
-            "https://a*b",
-        ] {
-            assert!(HostPattern::parse(bad).is_err(), "{bad}");
-        }
     }
 }

@@ -107,12 +107,28 @@ name!(
     |text| word(text, 64, &['_', '-', '.'])
 );
 name!(
-    /// The handle of a secret; never its value.
+    /// The handle of a secret; never its value. One that a plugin may have sent is called `PLUGIN/HANDLE`, after its id:
+    /// no plugin can name another one's, or the person's own.
     SecretName,
     "secret name",
-    "expected 1 to 64 letters, digits, `_` or `-`",
-    |text| word(text, 64, &['_', '-'])
+    "expected 1 to 64 letters, digits, `_` or `-`; for a plugin's, its id and a slash before them",
+    |text| match text.split_once('/') {
+        Some((plugin, handle)) => PluginId::new(plugin).is_ok() && word(handle, 64, &['_', '-']),
+        None => word(text, 64, &['_', '-']),
+    }
 );
+
+impl SecretName {
+    /// The secret that `plugin` knows as `handle`.
+    pub fn of_plugin(plugin: &PluginId, handle: &str) -> Result<Self, NameError> {
+        Self::new(format!("{plugin}/{handle}"))
+    }
+
+    /// The name as its plugin knows it; the whole name of one that is no plugin's.
+    pub fn handle(&self) -> &str {
+        self.0.split_once('/').map_or(&self.0, |(_, handle)| handle)
+    }
+}
 
 impl PluginId {
     /// The part before the colon.
@@ -175,6 +191,20 @@ mod tests {
         ] {
             let found: Vec<&str> = PluginId::meant_by(text, &ids).into_iter().map(PluginId::as_str).collect();
             assert_eq!(found, meant, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_plugin_s_secret_is_called_after_it() {
+        let plugin = PluginId::new("acme:weather").unwrap();
+        let secret = SecretName::of_plugin(&plugin, "api-key").unwrap();
+        assert_eq!((secret.as_str(), secret.handle()), ("acme:weather/api-key", "api-key"));
+        assert_eq!(SecretName::new("openai").unwrap().handle(), "openai");
+        for handle in ["", "a/b", "../x", "a:b", "a b"] {
+            assert!(SecretName::of_plugin(&plugin, handle).is_err(), "{handle}");
+        }
+        for bad in ["acme/key", "acme:weather:x/key", "/key", "acme:weather/"] {
+            assert!(SecretName::new(bad).is_err(), "{bad}");
         }
     }
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use globset::{Glob, GlobMatcher};
 
 use super::path::{escaped, or_dot};
-use super::{Effect, HostPattern, PathError, PathGlob, PathScope, RunPattern, Touched, WorkspacePath};
+use super::{Effect, HostPattern, NetRequest, PathError, PathGlob, PathScope, RunPattern, Touched, WorkspacePath};
 use crate::plain;
 
 /// What somebody types at most, in bytes.
@@ -18,7 +18,7 @@ const MOST_TYPED: usize = 200;
 /// |---|---|
 /// | `read` `write` `delete` `move` | a path or glob of the workspace: `notes/**` |
 /// | `run` | a program and its arguments, `*` for one and a last `**` for the rest: `cargo test **` |
-/// | `fetch` | `scheme://host[:port][/path]`, the host exact or `*.suffix` |
+/// | `fetch` | `scheme://host[:port][/path]`, the host exact, `*.suffix` or `*` |
 /// | `secret` | a glob over the name |
 /// | `plugin` `server` | a glob over the name, for all its tools, or over `plugin tool` and `server tool` |
 /// | `kv` `data` `tmp` `session` `prompt` `all` | none |
@@ -120,7 +120,8 @@ impl EffectPattern {
     pub fn touches(&self, effect: &Effect) -> bool {
         let hidden =
             || matches!(&self.form, Form::Program(_)) && matches!(effect, Effect::Run(line) if line.is_opaque());
-        self.judge(effect, |glob, from, to| glob.matches(from) || glob.matches(to)) || hidden()
+        let sent = || matches!((&self.form, effect), (Form::Host(host), Effect::Fetch(to)) if host.touches(to));
+        self.judge(effect, |glob, from, to| glob.matches(from) || glob.matches(to)) || hidden() || sent()
     }
 
     /// [`EffectPattern::touches`], and of a whole folder also whether anything in it may belong to it: what a
@@ -181,7 +182,10 @@ fn written(effect: &Effect) -> Vec<String> {
         (Touched::Nothing, Effect::UseSecret(_) | Effect::CallPlugin(..) | Effect::CallServer { .. }) => {
             vec![escaped(&effect.key())]
         }
-        (Touched::Nothing, Effect::Fetch(_)) => vec![effect.key()],
+        (Touched::Nothing, Effect::Fetch(request)) => {
+            let host = NetRequest { path: "/".to_owned(), ..request.clone() };
+            vec![request.to_string(), host.to_string()]
+        }
         (Touched::Nothing, _) => Vec::new(),
     }
 }
@@ -225,7 +229,7 @@ impl FromStr for EffectPattern {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capability::{CommandLine, NetRequest, PluginId, RootId, ServerName, ToolName};
+    use crate::capability::{CommandLine, PluginId, RootId, ServerName, ToolName};
 
     fn path(text: &str) -> WorkspacePath {
         WorkspacePath::new(RootId(0), text).unwrap()
@@ -346,7 +350,7 @@ mod tests {
             ),
             (Effect::Run(CommandLine { program: "sh".into(), arguments: vec!["-c".into(), "a\nb".into()] }), "run"),
             (Effect::Run(CommandLine { program: "a b".into(), arguments: Vec::new() }), "run"),
-            (fetch("good.com"), "fetch:https://good.com:443/"),
+            (fetch("good.com"), "fetch:https://good.com/"),
             (odd, "plugin:aar:notes x"),
             (server(), "server:wiki search"),
             (Effect::ReadSession, "session"),

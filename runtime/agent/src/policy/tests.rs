@@ -3,7 +3,7 @@
 use super::*;
 use crate::capability::{
     CommandLine, Grant, HostPattern, KvScope, NetRequest, OwnFolder, PathScope, PluginId, RootId, RunPattern, RunRight,
-    SecretName, ServerName, ToolName, WorkspacePath,
+    SecretName, SecretPlace, SecretRight, ServerName, ToolName, WorkspacePath,
 };
 
 fn path(text: &str) -> WorkspacePath {
@@ -20,6 +20,10 @@ fn run() -> Effect {
 
 fn fetch() -> Effect {
     Effect::Fetch(NetRequest { scheme: "https".into(), host: "a.com".into(), port: 443, path: "/".into() })
+}
+
+fn fetch_local() -> Effect {
+    Effect::Fetch(NetRequest { scheme: "http".into(), host: "localhost".into(), port: 80, path: "/".into() })
 }
 
 fn server(read_only: bool) -> Effect {
@@ -44,7 +48,11 @@ fn every_grant() -> Vec<Grant> {
         Grant::Write(PathGlob::parse("src/**").unwrap()),
         Grant::Run(RunRight::new(RunPattern { program: "git".into(), arguments: vec!["log".into()] }, &[]).unwrap()),
         Grant::Net(HostPattern::parse("https://a.com").unwrap()),
-        Grant::Secret(SecretName::new("token").unwrap()),
+        Grant::Secret(SecretRight {
+            name: SecretName::new("token").unwrap(),
+            audience: HostPattern::parse("https://a.com").unwrap(),
+            place: SecretPlace::Query("key".into()),
+        }),
         Grant::Kv,
         Grant::OwnFiles(OwnFolder::Data),
         Grant::ReadSession,
@@ -87,6 +95,7 @@ fn native_tools() {
         (Effect::Delete(scope("src/a")), "??Amm"),
         (run(), "??Amm"),
         (fetch(), "??A?m"),
+        (fetch_local(), "????m"),
         (server(true), "??A??"),
         (server(false), "??Amm"),
         (call_plugin(), "AAAAA"),

@@ -2,6 +2,7 @@
 //!
 //! Nothing of a secret is in what is said. Tested by tables, and over the real binary.
 
+mod lent;
 mod places;
 mod servers;
 
@@ -118,6 +119,7 @@ pub async fn all(
     if let Ok(runtime) = runtime {
         checks.push(store(&runtime.store, sessions).await);
         checks.extend(plugins(runtime));
+        checks.extend(lent::secrets(runtime));
         checks.extend(servers::servers(runtime, folder));
     }
     checks

@@ -1,10 +1,14 @@
-//! The plugins' own storage, in the session store's file.
+//! What plugins have from this application: their own storage, in the session store's file, and the secrets that they may
+//! have sent.
 
+use acp_runtime_agent::capability::SecretName;
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_host::kv::{KvEntry, KvError, KvSpace, KvStore};
+use acp_runtime_host::secrets::{self, SecretText};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
+use crate::secrets::SecretStore;
 use crate::store::{KvWrite, SqliteStore};
 
 pub(super) struct PluginStorage(SqliteStore);
@@ -50,6 +54,29 @@ impl KvStore for PluginStorage {
 
     fn keys<'a>(&'a self, space: &'a KvSpace, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>, KvError>> {
         async move { self.0.kv_list_keys(ours(space), prefix.to_owned()).await.map_err(failed) }.boxed()
+    }
+}
+
+/// The person's secrets, for requests of plugins.
+pub(super) struct PluginSecrets(SecretStore);
+
+impl PluginSecrets {
+    pub(super) fn new(store: SecretStore) -> Self {
+        Self(store)
+    }
+}
+
+impl secrets::SecretStore for PluginSecrets {
+    fn secret<'a>(&'a self, name: &'a SecretName) -> BoxFuture<'a, Result<Option<SecretText>, String>> {
+        async move {
+            let (store, name) = (self.0.clone(), name.clone());
+            // The keyring may hold the thread.
+            let found = tokio::task::spawn_blocking(move || store.get(&name, false)).await;
+            let found =
+                found.map_err(|error| error.to_string())?.map_err(|error| format!("{error}; {}", error.hint()))?;
+            Ok(found.map(|secret| SecretText::new(secret.expose())))
+        }
+        .boxed()
     }
 }
 

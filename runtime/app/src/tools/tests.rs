@@ -14,6 +14,8 @@ use acp_runtime_agent::policy::Policy;
 use acp_runtime_agent::terminal::{Ran, ShellCommand, TerminalError, Viewer};
 use acp_runtime_agent::tool::{ToolArguments, ToolCatalog};
 use acp_runtime_agent::transcript::{Location, ToolContent, ToolOutcome};
+use acp_runtime_host::egress::{Egress, SystemReach};
+use acp_runtime_host::limits::NetLimits;
 use expect_test::{Expect, expect};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -21,7 +23,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::workspace::DiskWorkspace;
-use crate::workspace::tests::{opened, permit, permit_on};
+use crate::workspace::tests::{gate_on, opened, permit, permit_on};
 
 mod changing;
 
@@ -72,6 +74,10 @@ fn desk(files: &[(&str, &str)]) -> Desk {
         elicitor: Arc::new(NoElicitor),
         terminal: Arc::new(Nowhere),
         shell: ShellLimits { timeout: Duration::from_secs(1), most: Duration::from_secs(1), output: 1024 },
+        network: Network {
+            desk: Arc::new(Egress::new(Arc::new(SystemReach)).desk(NetLimits::default())),
+            gate: Arc::new(gate_on(workspace.clone(), Policy::default())),
+        },
         events: Arc::new(Nowhere),
     };
     for tool in native_tools(surroundings) {
@@ -141,6 +147,7 @@ fn schemas_are_strict_plain_and_shared() {
         "find_files",
         "grep",
         "shell",
+        "fetch",
         "update_plan",
         "think",
         "ask_user",

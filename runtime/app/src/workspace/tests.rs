@@ -54,10 +54,15 @@ pub(crate) async fn permit_on(
     policy: Policy,
     effects: Vec<Effect>,
 ) -> Result<Permit, Refusal> {
-    let (mode, willing) = (SharedLeeway::new(Mode::Auto), Arc::new(Willing));
-    let gate = Gate::new(Arc::new(policy), mode, willing.clone(), willing.clone(), willing, ground);
+    let gate = gate_on(ground, policy);
     let origin = Origin::Model { call: ToolCallId::new("c"), tool: ToolName::new("test").unwrap() };
     gate.authorize(origin, effects).await
+}
+
+/// A gate in mode `auto`.
+pub(crate) fn gate_on(ground: Arc<dyn Ground>, policy: Policy) -> Gate {
+    let (mode, willing) = (SharedLeeway::new(Mode::Auto), Arc::new(Willing));
+    Gate::new(Arc::new(policy), mode, willing.clone(), willing.clone(), willing, ground)
 }
 
 /// A workspace of these folders.

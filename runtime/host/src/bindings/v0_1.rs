@@ -1,5 +1,7 @@
 //! Version 0.1 of the interfaces.
 
+use std::time::Duration;
+
 use acp_runtime_agent::capability::PanelName;
 use acp_runtime_agent::event::CommandInfo;
 use acp_runtime_agent::panel::{PanelActing, PanelAction, PanelInfo, PanelNode, PanelView};
@@ -8,7 +10,7 @@ use acp_runtime_agent::transcript::{Location, ToolContent, ToolOutcome};
 use acp_runtime_agent::workspace::EntryKind;
 use serde_json::Value;
 use wasmtime::Store;
-use wasmtime::component::{HasSelf, Instance, InstancePre, Linker};
+use wasmtime::component::{HasSelf, Instance, InstancePre, Linker, Resource};
 
 use self::generated::aar::host;
 use self::generated::aar::types::types;
@@ -17,8 +19,9 @@ use super::tree::{self, FlatNode};
 use super::{CallContext, GuestError};
 use crate::exec::{ProgramEnd, ProgramOutput};
 use crate::imports;
+use crate::imports::http::{GuestRequest, GuestResponse};
 use crate::manifest::{Inventory, ToolEntry};
-use crate::state::{HostError, PluginState};
+use crate::state::{Call, HostError, PluginState};
 
 mod generated {
     wasmtime::component::bindgen!({
@@ -33,6 +36,7 @@ mod generated {
         world: "aar:plugin/plugin",
         imports: { default: async },
         exports: { default: async },
+        with: { "aar:host/http.response": crate::imports::http::GuestResponse },
     });
 }
 
@@ -40,6 +44,8 @@ pub(super) fn link(linker: &mut Linker<PluginState>) -> wasmtime::Result<()> {
     type State = HasSelf<PluginState>;
     host::log::add_to_linker::<_, State>(linker, |state| state)?;
     host::progress::add_to_linker::<_, State>(linker, |state| state)?;
+    host::http::add_to_linker::<_, State>(linker, |state| state)?;
+    host::secrets::add_to_linker::<_, State>(linker, |state| state)?;
     host::kv::add_to_linker::<_, State>(linker, |state| state)?;
     host::workspace::add_to_linker::<_, State>(linker, |state| state)?;
     host::plan::add_to_linker::<_, State>(linker, |state| state)?;
@@ -99,6 +105,63 @@ impl host::kv::Host for PluginState {
 
     async fn list_keys(&mut self, scope: String, prefix: String) -> Result<Vec<String>, types::Error> {
         Ok(imports::kv::list_keys(&mut self.call, &scope, &prefix).await?)
+    }
+}
+
+impl host::http::Host for PluginState {
+    async fn send(&mut self, request: host::http::Request) -> Result<Resource<GuestResponse>, types::Error> {
+        let request = GuestRequest {
+            method: request.method,
+            url: request.url,
+            headers: request.headers,
+            body: request.body,
+            secrets: request.secrets,
+            follows: request.follow_redirects,
+            time: request.timeout_ms.map(Duration::from_millis),
+        };
+        let response = imports::http::send(&mut self.call, request).await?;
+        let pushed = self.table().push(response);
+        Ok(pushed.map_err(|_| HostError::limit("there are too many open responses: drop those that are read"))?)
+    }
+}
+
+impl host::http::HostResponse for PluginState {
+    async fn status(&mut self, response: Resource<GuestResponse>) -> u16 {
+        self.response(&response).map_or(0, |response| response.status)
+    }
+
+    async fn url(&mut self, response: Resource<GuestResponse>) -> String {
+        self.response(&response).map_or_else(String::new, |response| response.url.clone())
+    }
+
+    async fn headers(&mut self, response: Resource<GuestResponse>) -> Vec<(String, Vec<u8>)> {
+        self.response(&response).map_or_else(Vec::new, |response| response.headers.clone())
+    }
+
+    async fn read(&mut self, response: Resource<GuestResponse>, most: u32) -> Result<Vec<u8>, types::Error> {
+        let (call, table) = self.call_and_table();
+        let Ok(response) = table.get_mut(&response) else {
+            return Err(HostError::invalid("the response was dropped").into());
+        };
+        Ok(imports::http::read(call, response, most).await?)
+    }
+
+    async fn drop(&mut self, response: Resource<GuestResponse>) -> wasmtime::Result<()> {
+        self.table().delete(response)?;
+        Ok(())
+    }
+}
+
+impl PluginState {
+    /// The guest cannot name one that it was not given, or has dropped.
+    fn response(&mut self, response: &Resource<GuestResponse>) -> Option<&GuestResponse> {
+        self.table().get(response).ok()
+    }
+}
+
+impl host::secrets::Host for PluginState {
+    async fn available(&mut self, name: String) -> Result<bool, types::Error> {
+        Ok(imports::secrets::available(&mut self.call, &name).await?)
     }
 }
 
@@ -258,24 +321,26 @@ impl Guest {
             extra: Vec::new(),
         };
         let answer = tools.call_call(&mut self.store, name, arguments, &context).await;
-        outcome(said(answer)?, self.most())
+        outcome(self.said(answer)?, self.most(), self.running())
     }
 
     pub(super) async fn snapshot(&mut self, exports: &Exports, name: &str) -> Result<PanelView, GuestError> {
         let indices = exports.panel.as_ref().ok_or(GuestError::Missing("aar:panel/panel"))?;
         let panels = indices.load(&mut self.store, &self.instance).map_err(GuestError::Stopped)?;
-        let view = said(panels.call_snapshot(&mut self.store, name).await)?;
+        let view = panels.call_snapshot(&mut self.store, name).await;
+        let view = self.said(view)?;
+        let call = self.running();
         let flat = view.nodes.into_iter().map(|node| FlatNode {
             parent: node.parent,
-            id: node.id,
-            label: node.label,
-            kind: node.kind,
+            id: call.clean(node.id),
+            label: call.clean(node.label),
+            kind: call.clean(node.kind),
             style: node.style,
             expanded: node.expanded,
-            data: node.data,
+            data: call.clean(node.data),
         });
-        let root = tree::build(flat.collect(), &self.store.data().call.limits.panel)?;
-        Ok(PanelView { root, status: plain::line(&view.status, 120) })
+        let root = tree::build(flat.collect(), &call.limits.panel)?;
+        Ok(PanelView { root, status: plain::line(&call.clean(view.status), 120) })
     }
 
     pub(super) async fn act(
@@ -288,9 +353,10 @@ impl Guest {
         let panels = indices.load(&mut self.store, &self.instance).map_err(GuestError::Stopped)?;
         let arguments = Value::Object(acting.args).to_string();
         let node = flat_node(acting.node);
-        let message = said(panels.call_act(&mut self.store, name, &acting.action, &node, &arguments).await)?;
+        let message = panels.call_act(&mut self.store, name, &acting.action, &node, &arguments).await;
+        let message = self.said(message)?;
         fits(message.as_ref().map_or(0, String::len), self.most())?;
-        Ok(message.map(|text| plain::block(&text, text.len())))
+        Ok(message.map(|text| self.running().clean(text)).map(|text| plain::block(&text, text.len())))
     }
 
     pub(super) async fn run(
@@ -301,24 +367,33 @@ impl Guest {
     ) -> Result<(String, Option<String>), GuestError> {
         let indices = exports.command.as_ref().ok_or(GuestError::Missing("aar:command/command"))?;
         let commands = indices.load(&mut self.store, &self.instance).map_err(GuestError::Stopped)?;
-        let reply = said(commands.call_run(&mut self.store, name, arguments).await)?;
+        let reply = commands.call_run(&mut self.store, name, arguments).await;
+        let reply = self.said(reply)?;
         fits(reply.text.len() + reply.prompt.as_ref().map_or(0, String::len), self.most())?;
-        Ok((plain::block(&reply.text, reply.text.len()), reply.prompt))
+        let (text, prompt) =
+            (self.running().clean(reply.text), reply.prompt.map(|prompt| self.running().clean(prompt)));
+        Ok((plain::block(&text, text.len()), prompt))
     }
 
     /// The most that an outcome may have, in bytes.
     fn most(&self) -> usize {
-        self.store.data().call.limits.traffic.output
+        self.running().limits.traffic.output
     }
-}
 
-fn said<T>(answer: wasmtime::Result<Result<T, types::Error>>) -> Result<T, GuestError> {
-    match answer {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => {
-            Err(GuestError::Said { kind: plain::line(&error.kind, 80), message: plain::block(&error.message, 4096) })
+    /// The call that runs in it.
+    fn running(&self) -> &Call {
+        &self.store.data().call
+    }
+
+    fn said<T>(&self, answer: wasmtime::Result<Result<T, types::Error>>) -> Result<T, GuestError> {
+        match answer {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => {
+                let message = plain::block(&self.running().clean(error.message), 4096);
+                Err(GuestError::Said { kind: plain::line(&self.running().clean(error.kind), 80), message })
+            }
+            Err(stopped) => Err(GuestError::Stopped(stopped)),
         }
-        Err(stopped) => Err(GuestError::Stopped(stopped)),
     }
 }
 
@@ -375,13 +450,13 @@ fn flat_node(node: PanelNode) -> panel::Node {
     }
 }
 
-fn outcome(outcome: tool::Outcome, most: usize) -> Result<ToolOutcome, GuestError> {
+fn outcome(outcome: tool::Outcome, most: usize, call: &Call) -> Result<ToolOutcome, GuestError> {
     let pieces = outcome.content.iter().map(|piece| piece.text.as_ref().map_or(0, String::len));
     fits(pieces.sum::<usize>() + outcome.structured.as_ref().map_or(0, String::len), most)?;
-    let structured = outcome.structured.as_deref().map(serde_json::from_str).transpose();
+    let structured = outcome.structured.map(|json| serde_json::from_str(&call.clean(json))).transpose();
     let locations = outcome.locations.into_iter().map(|place| Location { path: place.path, line: place.line });
     Ok(ToolOutcome {
-        content: outcome.content.into_iter().map(content).collect(),
+        content: outcome.content.into_iter().map(|piece| content(piece, call)).collect(),
         locations: locations.take(1000).collect(),
         structured: structured
             .map_err(|error| GuestError::Refused(format!("the structured outcome is not JSON: {error}")))?,
@@ -390,10 +465,10 @@ fn outcome(outcome: tool::Outcome, most: usize) -> Result<ToolOutcome, GuestErro
 }
 
 /// What clients and models are not shown is at least named.
-fn content(piece: types::Content) -> ToolContent {
+fn content(piece: types::Content, call: &Call) -> ToolContent {
     let text = match (piece.text, piece.data) {
         (Some(text), _) => text,
         (None, data) => format!("[{}, {} bytes]", plain::line(&piece.mime, 80), data.map_or(0, |data| data.len())),
     };
-    ToolContent::Text { text }
+    ToolContent::Text { text: call.clean(text) }
 }

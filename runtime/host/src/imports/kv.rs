@@ -8,7 +8,7 @@ use crate::state::{Call, HostError};
 
 pub(crate) async fn get(call: &mut Call, scope: &str, key: &str) -> Result<Option<KvEntry>, HostError> {
     let space = enter(call, scope).await?;
-    Ok(call.kv.get(&space, key).await?)
+    Ok(call.desks.kv.get(&space, key).await?)
 }
 
 pub(crate) async fn set(
@@ -19,17 +19,20 @@ pub(crate) async fn set(
     expected: Option<u64>,
 ) -> Result<u64, HostError> {
     let space = enter(call, scope).await?;
-    Ok(call.kv.set(&space, key, value, expected).await?)
+    // What is kept would outlast what is known of secrets.
+    let filter = call.desks.secrets.filter();
+    let (key, value) = (filter.text(key), filter.bytes(value));
+    Ok(call.desks.kv.set(&space, &key, value, expected).await?)
 }
 
 pub(crate) async fn delete(call: &mut Call, scope: &str, key: &str) -> Result<bool, HostError> {
     let space = enter(call, scope).await?;
-    Ok(call.kv.delete(&space, key).await?)
+    Ok(call.desks.kv.delete(&space, key).await?)
 }
 
 pub(crate) async fn list_keys(call: &mut Call, scope: &str, prefix: &str) -> Result<Vec<String>, HostError> {
     let space = enter(call, scope).await?;
-    Ok(call.kv.keys(&space, prefix).await?)
+    Ok(call.desks.kv.keys(&space, prefix).await?)
 }
 
 /// The space of that scope, once the gate has allowed it.

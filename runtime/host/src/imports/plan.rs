@@ -19,7 +19,10 @@ pub(crate) fn set(call: &mut Call, entries: &[GuestEntry]) -> Result<(), HostErr
     if entries.len() > most {
         return Err(HostError::limit(format!("{} entries are too many; at most {most}", entries.len())));
     }
-    let entries = entries.iter().map(entry).collect::<Result<_, _>>()?;
+    let mut entries: Vec<PlanEntry> = entries.iter().map(entry).collect::<Result<_, _>>()?;
+    for entry in &mut entries {
+        entry.content = call.clean(std::mem::take(&mut entry.content));
+    }
     call.session()?.scope.events.emit(SessionEvent::Plan { entries });
     Ok(())
 }

@@ -8,6 +8,8 @@ use crate::state::{Call, HostError};
 /// Puts `text` in the place of what the plugin has added before; the person is told of a change.
 pub(crate) async fn set(call: &mut Call, text: Option<&str>) -> Result<(), HostError> {
     call.authorize(vec![Effect::Prompt]).await?;
+    let text = text.map(|text| call.clean(text.to_owned()));
+    let text = text.as_deref();
     let scope = call.session()?.scope.clone();
     let changed = scope.additions.set(&call.plugin, text).map_err(|error| HostError::limit(error.to_string()))?;
     if changed {

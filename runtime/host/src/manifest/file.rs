@@ -1,6 +1,7 @@
 //! The forms in which a manifest is written, and the check that turns one into a [`Manifest`].
 
 mod exec;
+mod net;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -71,10 +72,10 @@ struct Capabilities {
     fs: Files,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kv: Option<Reason>,
-    #[serde(default, skip_serializing)]
-    net: Option<IgnoredAny>,
-    #[serde(default, skip_serializing)]
-    secrets: Option<IgnoredAny>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    net: Vec<Hosts>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    secrets: Vec<SecretUse>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     exec: Vec<RunLine>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,6 +123,27 @@ struct Session {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+struct Hosts {
+    host: String,
+    reason: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SecretUse {
+    name: String,
+    audience: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    header: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prefix: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    query: Option<String>,
+    reason: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Reason {
     reason: String,
 }
@@ -157,12 +179,13 @@ impl ManifestFile {
             homepage: self.homepage.as_deref().map(|url| web("homepage", url)).transpose()?,
             source: self.source.as_deref().map(|url| web("source", url)).transpose()?,
         };
+        let id = self.id;
         Ok(Manifest {
-            id: self.id,
             version: self.version,
             about,
             lifecycle: self.lifecycle,
-            capabilities: self.capabilities.check()?,
+            capabilities: self.capabilities.check(&id)?,
+            id,
             limits: check_limits(&self.limits)?,
             settings: self.settings.map(check_settings).transpose()?,
             inventory: inventory.check()?,
@@ -171,8 +194,8 @@ impl ManifestFile {
 }
 
 impl Capabilities {
-    fn check(self) -> Result<Vec<Capability>, ManifestError> {
-        let later = [("net", &self.net), ("secrets", &self.secrets), ("hooks", &self.hooks)];
+    fn check(self, plugin: &PluginId) -> Result<Vec<Capability>, ManifestError> {
+        let later = [("hooks", &self.hooks)];
         if let Some((class, _)) = later.into_iter().find(|(_, asked)| asked.is_some()) {
             return Err(ManifestError::NotOffered(class));
         }
@@ -199,6 +222,8 @@ impl Capabilities {
             let reason = required(&format!("{field}.reason"), &reason, 200)?;
             checked.push(Capability { grant: Grant::Write(glob), reason, preopen });
         }
+        checked.extend(net::hosts(self.net)?);
+        checked.extend(net::secrets(self.secrets, plugin)?);
         checked.extend(exec::check(self.exec)?);
         for (class, grant, asked) in [
             ("fs.data", Grant::OwnFiles(OwnFolder::Data), self.fs.data),

@@ -83,19 +83,71 @@ fn unknown_keys_and_classes_are_named() {
     assert!(class.contains("unknown field `sockets`") && class.contains("`kv`"), "{class}");
     let class = problem(&TASKS.replace("fs.read", "fs.execute"));
     assert!(class.contains("unknown field `execute`, expected one of `read`, `write`, `data`, `tmp`"), "{class}");
-    for (line, class) in [
-        ("net = [{ host = \"https://x.com\", reason = \"r\" }]", "net"),
-        ("secrets = []", "secrets"),
-        ("hooks = []", "hooks"),
-    ] {
-        let refused = problem(&TASKS.replace("kv = { reason = \"keeps the list\" }", line));
-        assert_eq!(refused, format!("`capabilities.{class}` is not offered by this version"));
-    }
+    let refused = problem(&TASKS.replace("kv = { reason = \"keeps the list\" }", "hooks = []"));
+    assert_eq!(refused, "`capabilities.hooks` is not offered by this version");
     let limit = problem(&TASKS.replace("wall =", "walls ="));
     assert!(
         limit.contains("unknown variant `walls`, expected one of `memory`, `wall`, `cpu`, `data`, `tmp`"),
         "{limit}"
     );
+}
+
+#[test]
+fn rights_to_the_network_say_where_to_and_where_secrets_stand() {
+    let with = |line: &str| TASKS.replace("kv = { reason = \"keeps the list\" }", line);
+    let net =
+        "net = [{ host = \"https://*.x.com\", reason = \"r\" }, { host = \"http://localhost:8080\", reason = \"r\" }]";
+    let secret = |text: &str| format!("{net}\nsecrets = [{{ {text}, reason = \"r\" }}]");
+    let good = [
+        "name = \"key\", audience = \"https://api.x.com/v1\", header = \"X-Key\"",
+        "name = \"key\", audience = \"https://api.x.com\", header = \"Authorization\", prefix = \"Bearer \"",
+        "name = \"key\", audience = \"http://localhost:8080\", query = \"key\"",
+    ];
+    let shown: Vec<String> = good
+        .iter()
+        .map(|text| {
+            let manifest = Manifest::from_toml(&with(&secret(text)), Inventory::default()).unwrap();
+            let section = Manifest::section(&with(&secret(text)), &Inventory::default()).unwrap();
+            assert_eq!(Manifest::from_section(&section).unwrap().ceiling(), manifest.ceiling());
+            manifest.ceiling().last().unwrap().to_string()
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "secrets aar:tasks/key to https://api.x.com/v1 in the header x-key",
+            "secrets aar:tasks/key to https://api.x.com/ in the header authorization behind \"Bearer\"",
+            "secrets aar:tasks/key to http://localhost:8080/ in the query as key",
+        ]
+    );
+    for (line, expected) in [
+        ("net = [{ host = \"x.com\", reason = \"r\" }]".to_owned(), "`capabilities.net`: `x.com` is not a valid"),
+        (
+            "net = [{ host = \"https://x.com\", reason = \"\" }]".to_owned(),
+            "`capabilities.net.reason`: must not be empty",
+        ),
+        (secret("name = \"a/b\", audience = \"https://x.com\", query = \"k\""), "`capabilities.secrets.name`: "),
+        (secret("name = \"k\", audience = \"https://*.x.com\", query = \"k\""), "`capabilities.secrets.audience`: "),
+        (secret("name = \"k\", audience = \"https://*\", query = \"k\""), "`capabilities.secrets.audience`: "),
+        (secret("name = \"k\", audience = \"http://x.com\", query = \"k\""), "`capabilities.secrets.audience`: "),
+        (secret("name = \"k\", audience = \"https://x.com\""), "`capabilities.secrets.header`: a secret has one place"),
+        (
+            secret("name = \"k\", audience = \"https://x.com\", query = \"k\", header = \"k\""),
+            "`capabilities.secrets.header`: a secret has one place",
+        ),
+        (secret("name = \"k\", audience = \"https://x.com\", header = \"Host\""), "`capabilities.secrets.header`: "),
+        (secret("name = \"k\", audience = \"https://x.com\", header = \"a b\""), "`capabilities.secrets.header`: "),
+        (
+            secret("name = \"k\", audience = \"https://x.com\", header = \"k\", prefix = \"a\\r\\nb\""),
+            "`capabilities.secrets.prefix`: ",
+        ),
+        (secret("name = \"k\", audience = \"https://x.com\", query = \"a&b\""), "`capabilities.secrets.query`: "),
+    ] {
+        assert!(problem(&with(&line)).starts_with(expected), "{line}: {}", problem(&with(&line)));
+    }
+    let one = "{ name = \"k\", audience = \"https://x.com\", query = \"k\", reason = \"r\" }";
+    let twice = problem(&with(&format!("secrets = [{one}, {one}]")));
+    assert!(twice.contains("`k` is there twice"), "{twice}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::settings::Settings;
-use super::{Plugin, Problem, SessionPlugins, Storage, names, new_call};
+use super::{Plugin, Problem, SessionPlugins, names, new_call};
 use crate::bindings::CallContext;
 use crate::instance::{CallError, Compiled, WarmSeat, Work};
 use crate::manifest::Lifecycle;
@@ -149,8 +149,7 @@ impl BoundPlugin {
             settings,
             notices: Notices::new(plugin.limits.time.notice),
         };
-        let storage = Storage { kv: plugin.kv.clone(), own_files: plugin.own_files.clone() };
-        let call = new_call(plugin.id(), &plugin.limits, storage, &plugin.record, Some(session), cancel.clone());
+        let call = new_call(plugin.id(), &plugin.limits, &plugin.desks, &plugin.record, Some(session), cancel.clone());
         Ok((turn, compiled, call, mounts))
     }
 

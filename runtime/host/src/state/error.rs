@@ -4,6 +4,7 @@ use acp_runtime_agent::capability::PathError;
 use acp_runtime_agent::gate::{Refusal, RefusalKind};
 use acp_runtime_agent::workspace::WorkspaceError;
 
+use crate::egress::EgressError;
 use crate::exec::ProgramError;
 use crate::kv::KvError;
 
@@ -38,6 +39,24 @@ impl HostError {
 
     pub(crate) fn limit(message: impl Into<String>) -> Self {
         Self::new("std:limit", message)
+    }
+}
+
+impl From<EgressError> for HostError {
+    fn from(error: EgressError) -> Self {
+        let (kind, retry) = match &error {
+            EgressError::Refused(refusal) => return Self::from(refusal),
+            EgressError::Forbidden { .. }
+            | EgressError::Redirect(_)
+            | EgressError::Secret { .. }
+            | EgressError::NoPermit(_) => ("std:denied", false),
+            EgressError::Address(_) | EgressError::Request(_) => ("std:invalid-args", false),
+            EgressError::Limit(_) => ("std:limit", false),
+            EgressError::TimedOut { .. } => ("std:timeout", true),
+            EgressError::Unreachable { .. } => ("std:unreachable", true),
+            EgressError::Answer { .. } => ("std:unreachable", false),
+        };
+        Self { kind, message: format!("{error} ({})", error.hint()), retry }
     }
 }
 

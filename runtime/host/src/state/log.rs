@@ -15,6 +15,7 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
 use crate::limits::Limits;
 use crate::record::Record;
+use crate::secrets::Filter;
 
 /// How much a guest may write to a stream at once, in bytes.
 const WRITE: usize = 64 << 10;
@@ -25,13 +26,14 @@ pub(crate) struct CallLog {
     plugin: PluginId,
     limits: Arc<Limits>,
     record: Record,
+    filter: Filter,
     written: Arc<Mutex<u32>>,
 }
 
 impl CallLog {
-    /// An empty log, of which `record` keeps the last lines.
-    pub(crate) fn new(plugin: PluginId, limits: Arc<Limits>, record: Record) -> Self {
-        Self { plugin, limits, record, written: Arc::default() }
+    /// An empty log, of which `record` keeps the last lines. What goes into it goes through `filter`.
+    pub(crate) fn new(plugin: PluginId, limits: Arc<Limits>, record: Record, filter: Filter) -> Self {
+        Self { plugin, limits, record, filter, written: Arc::default() }
     }
 
     /// Begins anew, for the next call in the same store.
@@ -54,7 +56,8 @@ impl CallLog {
             }
             return;
         }
-        let text = plain::line(plain::cut(text, traffic.log_line), traffic.log_line);
+        let text = self.filter.text(text);
+        let text = plain::line(plain::cut(&text, traffic.log_line), traffic.log_line);
         let level = match level {
             "error" => Level::ERROR,
             "warn" => Level::WARN,

@@ -44,7 +44,7 @@ pub fn with_manifest(mut component: Vec<u8>, content: &[u8]) -> Vec<u8> {
 fn interfaces() -> (Resolve, wit_parser::PackageId) {
     let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
     let mut resolve = Resolve::default();
-    for name in ["io", "clocks", "random", "filesystem", "sockets", "cli"] {
+    for name in ["io", "clocks", "random", "filesystem", "sockets", "cli", "http"] {
         resolve.push_file(wit.join(format!("deps/{name}.wit"))).unwrap();
     }
     for name in ["types", "host", "tool", "panel", "command", "plugin", "plugin-wasi"] {

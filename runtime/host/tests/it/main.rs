@@ -12,14 +12,17 @@
 
 mod cache;
 mod conversation;
+mod egress;
 mod files;
 mod guest;
 mod hostile;
 mod packages;
 mod programs;
 mod repository;
+mod requests;
 mod scripted;
 mod session;
+mod site;
 mod support;
 
 /// A guest without a test proves nothing.
@@ -32,6 +35,7 @@ fn every_guest_has_a_test() {
         include_str!("hostile.rs"),
         include_str!("packages.rs"),
         include_str!("programs.rs"),
+        include_str!("requests.rs"),
         include_str!("session.rs"),
     ]
     .concat();

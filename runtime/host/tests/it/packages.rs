@@ -16,12 +16,12 @@ use wasm_encoder::{ComponentSection, CustomSection, InstanceSection, Module, Mod
 use wasmparser::Payload;
 
 use crate::guest;
-use crate::support::{MemoryKv, Runtime, inventory, manifest, told};
+use crate::support::{Runtime, inventory, manifest, ports, told};
 
 const RIGHTS: &str = "[capabilities]\nfs.read = [{ glob = \"**\", reason = \"reads\" }]\nkv = { reason = \"keeps\" }";
 
 fn host() -> Arc<PluginHost> {
-    PluginHost::new(None, Limits::default(), Arc::new(MemoryKv::default()))
+    PluginHost::new(None, Limits::default(), ports(&Arc::default(), &Arc::default()))
 }
 
 fn put(folder: &Path, bytes: &[u8]) -> PathBuf {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, Roots, Tier, ToolName, WorkspacePath};
+use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, Roots, SecretName, Tier, ToolName, WorkspacePath};
 use acp_runtime_agent::context::Additions;
 use acp_runtime_agent::elicit::{Elicitor, Form, Page, Reply};
 use acp_runtime_agent::event::{EventSink, SessionEvent};
@@ -16,13 +16,15 @@ use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolError};
 use acp_runtime_agent::transcript::{Conversation, Message, MessageId, Part, Role, SessionId, ToolCallId, ToolOutcome};
 use acp_runtime_agent::workspace::{Entry, Found, Search, Workspace, WorkspaceError, require};
+use acp_runtime_host::egress::Egress;
 use acp_runtime_host::kv::{KvEntry, KvError, KvSpace, KvStore};
 use acp_runtime_host::limits::Limits;
 use acp_runtime_host::links;
 use acp_runtime_host::manifest::{Inventory, Manifest, ToolEntry};
 use acp_runtime_host::package::Package;
-use acp_runtime_host::plugin_host::{Plugin, PluginHost, SessionPlugins};
+use acp_runtime_host::plugin_host::{Plugin, PluginHost, Ports, SessionPlugins};
 use acp_runtime_host::scope::{Folders, HeldRoot, SessionScope, Transcript};
+use acp_runtime_host::secrets::{SecretStore, SecretText};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use futures::future::{BoxFuture, FutureExt};
@@ -33,6 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::guest;
 use crate::scripted::Scripted;
+use crate::site::Map;
 
 /// A host, a project folder and what the session lends.
 pub struct Runtime {
@@ -48,6 +51,9 @@ pub struct Runtime {
     pub form: Arc<Filled>,
     pub programs: Arc<Scripted>,
     pub additions: Additions,
+    /// The network as plugins reach it.
+    pub map: Arc<Map>,
+    pub secrets: Arc<KeptSecrets>,
     packages: TempDir,
 }
 
@@ -58,10 +64,13 @@ impl Runtime {
 
     pub fn with(cache: Option<PathBuf>, limits: Limits) -> Self {
         let project = TempDir::new().unwrap();
+        let (map, secrets) = (Arc::<Map>::default(), Arc::<KeptSecrets>::default());
         Self {
             root: project.path().to_owned(),
             project,
-            host: PluginHost::new(cache, limits, Arc::new(MemoryKv::default())),
+            host: PluginHost::new(cache, limits, ports(&map, &secrets)),
+            map,
+            secrets,
             events: Arc::default(),
             person: Arc::default(),
             mode: SharedLeeway::new(Mode::Auto),
@@ -331,6 +340,28 @@ impl Workspace for Texts {
 
     fn search<'a>(&'a self, _: &'a Permit, _: &'a Search) -> BoxFuture<'a, Result<Found, WorkspaceError>> {
         async { Ok(Found::default()) }.boxed()
+    }
+}
+
+/// What plugins have beside their sessions.
+pub fn ports(map: &Arc<Map>, secrets: &Arc<KeptSecrets>) -> Ports {
+    Ports { kv: Arc::new(MemoryKv::default()), secrets: secrets.clone(), egress: Egress::new(map.clone()) }
+}
+
+/// Secrets by name.
+#[derive(Default)]
+pub struct KeptSecrets(pub Mutex<HashMap<String, String>>);
+
+impl KeptSecrets {
+    pub fn keep(&self, name: &str, secret: &str) {
+        self.0.lock().unwrap().insert(name.to_owned(), secret.to_owned());
+    }
+}
+
+impl SecretStore for KeptSecrets {
+    fn secret<'a>(&'a self, name: &'a SecretName) -> BoxFuture<'a, Result<Option<SecretText>, String>> {
+        let found = self.0.lock().unwrap().get(name.as_str()).map(|secret| SecretText::new(secret.as_str()));
+        async { Ok(found) }.boxed()
     }
 }
 

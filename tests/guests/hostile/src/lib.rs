@@ -1,11 +1,12 @@
 //! `hostile`: a plugin that tries whatever a plugin must not be able to do, with the means of an ordinary Rust program.
 //!
-//! `files` tries to reach what it was not given, `world` looks for a process, a network and a machine around it,
-//! `greed` wants more than there is. Each attempt answers how it went; `tests/it/hostile_guests.rs` knows how each must
+//! `files` tries to reach what it was not given, `world` looks for a process, a network and a machine around it, `web` asks
+//! hosts and tells on what it heard, `greed` wants more than there is. Each attempt answers how it went; `tests/it/hostile_guests.rs` knows how each must
 //! go. The panel cannot be drawn.
 
 mod files;
 mod greed;
+mod web;
 mod world;
 
 use acp_plugin::{Call, Error, Outcome, Panel, Result, Tool, View};
@@ -54,6 +55,12 @@ pub enum Attack {
     Datagram,
     /// Ask for the address of the host in `to`.
     Resolve,
+    /// Ask the address in `to`, with the secret in `path`.
+    Request,
+    /// Say in all ways what stands backwards in `path`.
+    Tell,
+    /// Fail with what stands backwards in `path`.
+    Complain,
     /// Start a program.
     Spawn,
     /// Start a thread.
@@ -118,6 +125,9 @@ impl Tool for Attempt {
             Attack::Listen => world::listen(),
             Attack::Datagram => world::datagram(&to),
             Attack::Resolve => world::resolve(&to),
+            Attack::Request => web::request(&to, &path),
+            Attack::Tell => web::tell(&path),
+            Attack::Complain => return Err(Error::internal(web::backwards(&path))),
             Attack::Spawn => world::spawn(),
             Attack::Thread => world::thread(),
             Attack::Memory => Ok(greed::memory()),

@@ -1,0 +1,327 @@
+//! Secrets that plugins have put into their requests: the port that keeps them, and what keeps them out of all that a
+//! plugin gets and says.
+//!
+//! A plugin names a secret by its handle and never sees it. What comes back from a host that it was sent to may repeat
+//! it: so a [`Filter`] knows the secrets of a plugin from the moment on that they are sent, and masks them, as they are
+//! and as they are usually encoded, in answers, logs, outcomes, panels and stored values. Knows nothing about where
+//! secrets are kept and how they are sent. Tested beside the code.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use acp_runtime_agent::capability::{Grant, SecretName, SecretRight};
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use futures::future::BoxFuture;
+
+/// What stands where a secret was.
+const MASK: &[u8] = b"****";
+
+/// Bytes that a secret has at least: a shorter one is in many texts that do not mean it, and could not be kept out.
+pub const SHORTEST: usize = 8;
+
+/// The value of a secret. It is not shown.
+#[derive(Clone)]
+pub struct SecretText(Arc<str>);
+
+/// Keeps the person's secrets.
+pub trait SecretStore: Send + Sync {
+    /// The secret of that name; none where none is kept. The error says why it cannot be had, and nothing of it.
+    fn secret<'a>(&'a self, name: &'a SecretName) -> BoxFuture<'a, Result<Option<SecretText>, String>>;
+}
+
+impl SecretText {
+    /// Keeps the text.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("****")
+    }
+}
+
+/// The secrets of one plugin: which it may have sent, and what is known of them.
+pub(crate) struct SecretDesk {
+    store: Arc<dyn SecretStore>,
+    rights: Vec<SecretRight>,
+    filter: Filter,
+}
+
+impl SecretDesk {
+    /// Those that its manifest asks for.
+    pub(crate) fn new(store: Arc<dyn SecretStore>, asked: &[Grant]) -> Self {
+        let right = |grant: &Grant| match grant {
+            Grant::Secret(right) => Some(right.clone()),
+            _ => None,
+        };
+        Self { store, rights: asked.iter().filter_map(right).collect(), filter: Filter::default() }
+    }
+
+    /// The secret that the plugin calls `handle`.
+    pub(crate) fn right(&self, handle: &str) -> Option<&SecretRight> {
+        self.rights.iter().find(|right| right.name.handle() == handle)
+    }
+
+    /// The value, for a request that the gate has allowed; from now on it is kept out of what the plugin gets and says.
+    /// The error names the rule that stops it.
+    pub(crate) async fn lend(&self, right: &SecretRight) -> Result<SecretText, String> {
+        let kept = self.store.secret(&right.name).await?;
+        let secret = kept.ok_or_else(|| {
+            format!("none is kept; the user can do that with `acp-runtime secret set {}`", right.name)
+        })?;
+        self.filter.learn(&secret)?;
+        Ok(secret)
+    }
+
+    /// Whether one is kept.
+    pub(crate) async fn is_kept(&self, right: &SecretRight) -> Result<bool, String> {
+        Ok(self.store.secret(&right.name).await?.is_some())
+    }
+
+    /// What keeps them out of texts.
+    pub(crate) fn filter(&self) -> &Filter {
+        &self.filter
+    }
+}
+
+/// Masks the secrets that it knows. Clones know the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Filter(Arc<RwLock<Known>>);
+
+#[derive(Debug, Default)]
+struct Known {
+    secrets: Vec<SecretText>,
+    finder: Option<Finder>,
+}
+
+/// Finds all forms of all secrets.
+#[derive(Debug, Clone)]
+struct Finder {
+    forms: AhoCorasick,
+    longest: usize,
+}
+
+impl Filter {
+    /// Knows the secret from now on. The error is that it cannot be kept out of texts.
+    pub(crate) fn learn(&self, secret: &SecretText) -> Result<(), &'static str> {
+        if secret.expose().len() < SHORTEST {
+            return Err("it has less than 8 characters, and could not be kept out of answers");
+        }
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if known.secrets.iter().any(|other| other.expose() == secret.expose()) {
+            return Ok(());
+        }
+        known.secrets.push(secret.clone());
+        let forms: Vec<Vec<u8>> = known.secrets.iter().flat_map(|secret| forms(secret.expose())).collect();
+        let longest = forms.iter().map(Vec::len).max().unwrap_or_default();
+        let built = AhoCorasickBuilder::new()
+            // The digits of hexadecimal and percent codes have two spellings.
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(&forms);
+        if let Ok(forms) = built {
+            known.finder = Some(Finder { forms, longest });
+            return Ok(());
+        }
+        known.secrets.pop();
+        Err("it is too long")
+    }
+
+    /// The text without secrets.
+    pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.finder() {
+            Some(finder) if finder.forms.is_match(text) => {
+                String::from_utf8_lossy(&finder.masked(text.as_bytes(), text.len()).0).into_owned().into()
+            }
+            Some(_) | None => text.into(),
+        }
+    }
+
+    /// [`Filter::text`], for a text that is no longer needed.
+    pub(crate) fn owned(&self, text: String) -> String {
+        match self.text(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(masked) => masked,
+        }
+    }
+
+    /// The bytes without secrets.
+    pub(crate) fn bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
+        match self.finder() {
+            Some(finder) => finder.masked(&bytes, bytes.len()).0,
+            None => bytes,
+        }
+    }
+
+    /// For bytes that come piece by piece, with the secrets that are known now.
+    pub(crate) fn stream(&self) -> Stream {
+        Stream { finder: self.finder(), held: Vec::new() }
+    }
+
+    fn finder(&self) -> Option<Finder> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).finder.clone()
+    }
+}
+
+impl Finder {
+    /// The bytes without secrets, and how many of them it is about: secrets that begin in the first `sure` bytes are
+    /// masked as a whole, and what comes after is left.
+    fn masked(&self, bytes: &[u8], sure: usize) -> (Vec<u8>, usize) {
+        let (mut masked, mut done) = (Vec::with_capacity(bytes.len()), 0);
+        for found in self.forms.find_iter(bytes).take_while(|found| found.start() < sure) {
+            masked.extend_from_slice(bytes.get(done..found.start()).unwrap_or_default());
+            masked.extend_from_slice(MASK);
+            done = found.end();
+        }
+        if done < sure {
+            masked.extend_from_slice(bytes.get(done..sure).unwrap_or_default());
+            done = sure;
+        }
+        (masked, done)
+    }
+}
+
+/// Masks secrets in bytes that come piece by piece, also where one lies in several pieces. So much is held back as a
+/// secret may need.
+pub(crate) struct Stream {
+    finder: Option<Finder>,
+    held: Vec<u8>,
+}
+
+impl Stream {
+    /// What can be said of what has come until now.
+    pub(crate) fn push(&mut self, piece: &[u8]) -> Vec<u8> {
+        let Some(finder) = &self.finder else { return piece.to_vec() };
+        self.held.extend_from_slice(piece);
+        let sure = (self.held.len() + 1).saturating_sub(finder.longest);
+        let (masked, done) = finder.masked(&self.held, sure);
+        self.held.drain(..done);
+        masked
+    }
+
+    /// The rest.
+    pub(crate) fn finish(&mut self) -> Vec<u8> {
+        let held = std::mem::take(&mut self.held);
+        match &self.finder {
+            Some(finder) => finder.masked(&held, held.len()).0,
+            None => held,
+        }
+    }
+}
+
+/// All forms of a secret that are looked for.
+fn forms(secret: &str) -> Vec<Vec<u8>> {
+    let bytes = secret.as_bytes();
+    let each = |before: &str| bytes.iter().map(|byte| format!("{before}{byte:02x}")).collect::<Vec<_>>().concat();
+    let (hex, every) = (each(""), each("%"));
+    let coded = |kept: &str, space: &str| -> String {
+        let code = |&byte: &u8| match byte {
+            b' ' if !space.is_empty() => space.to_owned(),
+            byte if byte.is_ascii_alphanumeric() || kept.as_bytes().contains(&byte) => char::from(byte).to_string(),
+            byte => format!("%{byte:02x}"),
+        };
+        bytes.iter().map(code).collect()
+    };
+    let json = serde_json::Value::from(secret).to_string();
+    let json = json.get(1..json.len() - 1).unwrap_or_default().to_owned();
+    // As whole paths, whole values and forms of pages are coded.
+    let paths = ["-_.~", "-_.~!$&'()*+,;=:@", "-_.~!$&'()*+,;=:@/?", "-_.!~*'()"];
+    let mut forms = vec![secret.to_owned(), json, hex, every, coded("-_.*", "+")];
+    forms.extend(paths.iter().map(|kept| coded(kept, "")));
+    // In base64 it looks different behind one or two other bytes, and its first and last characters are also theirs.
+    for before in 0..3 {
+        let text = [&vec![0; before], bytes].concat();
+        let (from, to) = ((before * 8).div_ceil(6), text.len() * 8 / 6);
+        for encoded in [STANDARD_NO_PAD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
+            forms.push(encoded.get(from..to).unwrap_or_default().to_owned());
+        }
+    }
+    forms.sort_unstable();
+    forms.dedup();
+    forms.into_iter().filter(|form| form.len() >= SHORTEST).map(String::into_bytes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "s3cr\u{e9}t/To+ken 42";
+
+    fn filter() -> Filter {
+        let filter = Filter::default();
+        filter.learn(&SecretText::new(SECRET)).unwrap();
+        filter
+    }
+
+    /// The secret in every form, and longer texts in which it is a part.
+    fn sightings() -> Vec<String> {
+        let mut sightings: Vec<String> =
+            forms(SECRET).into_iter().map(|form| String::from_utf8(form).unwrap()).collect();
+        let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().concat();
+        sightings.push(hex(SECRET));
+        for around in ["", "a", "ab", "abc", "Bearer ", "user:"] {
+            let text = format!("{around}{SECRET}{around}!");
+            sightings.push(text.clone());
+            sightings.push(STANDARD_NO_PAD.encode(&text));
+            sightings.push(URL_SAFE_NO_PAD.encode(&text));
+            sightings.push(hex(&text));
+            sightings.push(format!("{{\"a\":{}}}", serde_json::Value::from(text.as_str())));
+        }
+        sightings.push("https://a.com/?k=s3cr%C3%A9t%2FTo%2Bken%2042&x=1".to_owned());
+        sightings.push("k=s3cr%C3%A9t%2FTo%2Bken+42".to_owned());
+        sightings.push("/s3cr%c3%a9t/To+ken%2042".to_owned());
+        sightings
+    }
+
+    #[test]
+    fn a27_every_form_is_masked() {
+        let filter = filter();
+        for text in sightings() {
+            let masked = filter.text(&text);
+            assert!(masked.contains("****"), "{text}: {masked}");
+            assert!(forms(SECRET).iter().all(|form| !masked.as_bytes().windows(form.len()).any(|part| part == form)));
+        }
+        for text in ["", "nothing of it", "s3cret", "To+ken 42", "****"] {
+            assert_eq!(filter.text(text), text);
+        }
+        assert_eq!(filter.text(&format!("a{SECRET}{SECRET}b")), "a********b");
+    }
+
+    #[test]
+    fn a27_in_pieces_it_is_masked_as_in_one() {
+        let filter = filter();
+        for text in sightings() {
+            let whole = filter.bytes(text.clone().into_bytes());
+            for size in 1..=text.len() {
+                let mut stream = filter.stream();
+                let mut masked: Vec<u8> = text.as_bytes().chunks(size).flat_map(|piece| stream.push(piece)).collect();
+                masked.extend(stream.finish());
+                assert_eq!(masked, whole, "{text} in pieces of {size}");
+            }
+        }
+        let mut stream = Filter::default().stream();
+        assert_eq!((stream.push(b"as it is"), stream.finish()), (b"as it is".to_vec(), Vec::new()));
+    }
+
+    #[test]
+    fn a_secret_that_is_too_short_is_not_taken() {
+        let filter = Filter::default();
+        assert!(filter.learn(&SecretText::new("1234567")).is_err());
+        assert_eq!(filter.text("1234567"), "1234567");
+        assert_eq!(format!("{:?}", SecretText::new(SECRET)), "****");
+        for secret in ["12345678", "abcdefgh-2"] {
+            filter.learn(&SecretText::new(secret)).unwrap();
+            filter.learn(&SecretText::new(secret)).unwrap();
+        }
+        assert_eq!(filter.text("12345678 abcdefgh-2 MTIzNDU2Nzg"), "**** **** ****g");
+    }
+}
