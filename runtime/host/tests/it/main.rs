@@ -25,10 +25,11 @@ mod session;
 mod site;
 mod support;
 
-/// A guest without a test proves nothing.
+/// A guest without a test or a bench proves nothing.
 #[test]
 fn every_guest_has_a_test() {
     let tests = [
+        include_str!("../../benches/files.rs"),
         include_str!("cache.rs"),
         include_str!("conversation.rs"),
         include_str!("files.rs"),
