@@ -141,6 +141,9 @@ impl Double {
             let schema = json!({ "type": "object", "properties": { "word": { "enum": words } } });
             tools.push(json!({ "name": "wordy", "inputSchema": schema }));
         }
+        if self.has("floods") {
+            tools.push(tool("flood", true));
+        }
         if self.has("odd") {
             tools.push(json!({ "name": "array", "inputSchema": { "type": "array" } }));
             tools.push(tool("two words", true));
@@ -216,6 +219,7 @@ impl Double {
                 names.sort();
                 self.text(id, &names.join(" "));
             }
+            "flood" => self.text(id, &"x".repeat(9 << 20)),
             "echo" | "write" | "grown" => self.text(id, &arguments.to_string()),
             _ => error(id, -32602, "there is no such tool"),
         }

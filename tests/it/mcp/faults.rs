@@ -125,6 +125,24 @@ async fn a_server_that_dies_in_a_call_fails_it_and_is_started_again() {
     editor.close().await;
 }
 
+/// What is too long is not read to its end: the call says so, and the server is begun anew.
+#[tokio::test]
+async fn an_answer_that_is_too_long_ends_the_connection() {
+    let runtime = Runtime::new().config(IMPATIENT);
+    let editor = runtime.editor_with(noticing()).await;
+    let session = connected(&editor, &runtime, &["floods"]).await;
+    let call = editor.prompt(&session, "/call mcp__double__flood").await.call();
+    let problem = "one of its messages has more than 8388608 bytes";
+    assert_eq!(call.status(), "failed");
+    assert_eq!(call.text(), format!("the MCP server `double` was lost during the call: {problem}"));
+    let title = format!("The MCP server `double` does not work: {problem}");
+    editor.until_update(&session, &title, |update| update["title"] == title.as_str()).await;
+    let call = editor.prompt(&session, "/call mcp__double__echo {\"a\": 1}").await.call();
+    assert_eq!((call.status(), call.text().as_str()), ("completed", "{\"a\":1}"));
+    editor.close().await;
+    runtime.assert_no_process_left();
+}
+
 #[tokio::test]
 async fn a_server_that_is_killed_in_a_call_fails_it() {
     let runtime = Runtime::new().config(IMPATIENT);

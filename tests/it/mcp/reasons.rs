@@ -128,7 +128,7 @@ async fn programs_that_are_no_servers() {
         ("ancient", double("ancient")),
         ("babbles", double("babbles") + "\nstart_timeout = 1"),
         ("dies", double("dies")),
-        // It hears us out: one that is gone before that may be gone before anything of it is read.
+        ("floods", "command = 'sh'\nargs = ['-c', 'head -c 9000000 /dev/zero; sleep 60']".to_owned()),
         ("greets", "command = 'sh'\nargs = ['-c', 'read line; echo hello there']".to_owned()),
         ("odd", double("odd-answer")),
         ("picky", double("picky")),
@@ -139,8 +139,24 @@ async fn programs_that_are_no_servers() {
         - `ancient` (the program `DOUBLE`) – failed: it speaks version `1999-12-31` of the protocol, which is not known here; it is not tried again by itself
         - `babbles` (the program `DOUBLE`) – failed: it did not answer within 1 s; what it writes to its standard output is no message of the protocol: `Usage: server --port PORT`
         - `dies` (the program `DOUBLE`) – failed: it ended with exit code 7; it said: no licence found / that is all
+        - `floods` (the program `sh`) – failed: one of its messages has more than 8388608 bytes
         - `greets` (the program `sh`) – failed: it ended with exit code 0; what it writes to its standard output is no message of the protocol: `hello there`
         - `odd` (the program `DOUBLE`) – failed: it refuses the handshake: error -32603: out of order
         - `picky` (the program `DOUBLE`) – failed: it does not speak our version of the protocol: Unsupported protocol version; it is not tried again by itself
     "#]].assert_eq(&told);
+}
+
+/// They are gone before they are told anything, or while they are, or after that: what they said is read all the same.
+#[tokio::test]
+async fn programs_that_end_at_once_are_heard_out() {
+    let names: Vec<String> = (10..34).map(|number| format!("s{number}")).collect();
+    let greets = "command = 'sh'\nargs = ['-c', 'exec 0<&-; echo hello there; exit 3']";
+    let servers: Vec<(&str, String)> = names.iter().map(|name| (name.as_str(), greets.to_owned())).collect();
+    let told = said(&servers).await;
+    let problem = "it ended with exit code 3; what it writes to its standard output is no message of the protocol: \
+                   `hello there`";
+    for (name, line) in names.iter().zip(told.lines()) {
+        assert_eq!(line, format!("- `{name}` (the program `sh`) – failed: {problem}"));
+    }
+    assert_eq!(told.lines().count(), names.len());
 }

@@ -34,7 +34,7 @@ use super::settings::Patience;
 use crate::process::{Input, Launcher, Program, Running, StartError};
 
 /// Bytes of one message from a server.
-const MESSAGE: usize = 8 << 20;
+pub(super) const MESSAGE: usize = 8 << 20;
 /// Pages that a list of tools may have.
 const PAGES: usize = 64;
 /// How long a program that has failed may take to end by itself, and one that is told to end to do so.
@@ -69,6 +69,8 @@ pub(super) struct Link {
     pub(super) progress: Arc<ProgressBoard>,
     /// Told by a call that it does not work any more: an address that does not answer is seen there alone.
     pub(super) doubt: Notify,
+    /// What its program writes beside messages; nothing of an address.
+    pub(super) errors: ErrorLog,
 }
 
 /// A connection whose handshake is over.
@@ -78,12 +80,8 @@ pub(super) struct Connection {
     /// Dropped, the connection ends.
     stop: DropGuard,
     served: Option<JoinHandle<Result<QuitReason, tokio::task::JoinError>>>,
-    process: Option<Process>,
-}
-
-struct Process {
-    running: Running,
-    errors: ErrorLog,
+    /// Its program; none where it has an address.
+    process: Option<Running>,
 }
 
 /// Why there is no connection.
@@ -162,6 +160,9 @@ pub(super) enum Failure {
 
 impl Failure {
     async fn explain(self, errors: &ErrorLog) -> Refusal {
+        if let Some(problem) = errors.flood() {
+            return Refusal::passing(problem).hint("its author can make its messages smaller");
+        }
         let refusal = match self {
             Self::Refused(refusal) => return refusal,
             Self::NoHandshake => return reason::no_version(None),
@@ -208,9 +209,10 @@ async fn open(
                 return Err(Failure::Refused(Refusal::passing("its program has no input and output")));
             };
             let output = errors.watch(output);
-            let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(MESSAGE);
+            // Longer lines than ours end the output before they are left out.
+            let transport = AsyncRwTransport::new_client(output.clone(), input).with_max_line_length(usize::MAX);
             let mut talk = pin!(async {
-                let connection = handshake(handler, transport, lifecycle).await?;
+                let connection = handshake(handler, transport, lifecycle, errors).await?;
                 let tools = tools(&connection.link.peer).await?;
                 Ok((connection, tools))
             });
@@ -225,26 +227,30 @@ async fn open(
                     })
                 }
             };
-            match talked {
+            let failure = match talked {
                 Ok((connection, tools)) => {
                     errors.understood();
-                    let process = Some(Process { running, errors: errors.clone() });
-                    Ok((Connection { process, ..connection }, tools))
+                    return Ok((Connection { process: Some(running), ..connection }, tools));
                 }
                 // What ends its output is about to end; how says more than that it did.
                 Err(Failure::Handshake(error)) if is_end(&error) => {
                     match tokio::time::timeout(FAREWELL, running.wait()).await {
-                        Ok(Ok(status)) => Err(Failure::Ended(status)),
-                        Ok(Err(_)) | Err(_) => Err(Failure::Handshake(error)),
+                        Ok(Ok(status)) => Failure::Ended(status),
+                        Ok(Err(_)) | Err(_) => Failure::Handshake(error),
                     }
                 }
-                Err(failure) => Err(failure),
+                Err(failure) => failure,
+            };
+            // One that was gone before it could be told anything was not heard out.
+            if matches!(&failure, Failure::Ended(_)) || matches!(&failure, Failure::Handshake(error) if is_end(error)) {
+                output.look_at_the_rest().await;
             }
+            Err(failure)
         }
         Reach::Http { url, headers } => {
             let config = http_config(url, headers).map_err(Failure::Refused)?;
             let transport = StreamableHttpClientTransport::from_config(config);
-            let connection = handshake(handler, transport, lifecycle).await?;
+            let connection = handshake(handler, transport, lifecycle, errors).await?;
             let tools = tools(&connection.link.peer).await?;
             Ok((connection, tools))
         }
@@ -308,6 +314,7 @@ pub(super) async fn handshake<T, E, A>(
     handler: impl FnOnce(mpsc::Sender<()>) -> Handler,
     transport: T,
     lifecycle: ClientLifecycleMode,
+    errors: &ErrorLog,
 ) -> Result<Connection, Failure>
 where
     T: IntoTransport<RoleClient, E, A>,
@@ -326,7 +333,8 @@ where
     {
         return Err(Failure::Refused(reason::no_version(Some(std::slice::from_ref(&version)))));
     }
-    let link = Arc::new(Link { peer: service.peer().clone(), progress, doubt: Notify::new() });
+    let (peer, errors) = (service.peer().clone(), errors.clone());
+    let link = Arc::new(Link { peer, progress, doubt: Notify::new(), errors });
     let served = Some(tokio::spawn(service.waiting()));
     if listens {
         tokio::spawn(listen(link.peer.clone(), changed));
@@ -408,14 +416,15 @@ impl Connection {
         };
         let status = tokio::select! {
             Some(()) = self.changes.recv() => return News::Tools,
-            status = process.running.wait() => status.ok(),
+            status = process.wait() => status.ok(),
             () = served => {
                 self.served = None;
-                tokio::time::timeout(FAREWELL, process.running.wait()).await.ok().and_then(Result::ok)
+                tokio::time::timeout(FAREWELL, process.wait()).await.ok().and_then(Result::ok)
             }
         };
         let end = status.map_or_else(|| "it closed its output".to_owned(), ended_with);
-        News::Ended(process.errors.last_words(end).await)
+        let errors = &self.link.errors;
+        News::Ended(errors.last_words(errors.flood().unwrap_or(end)).await)
     }
 
     /// The server's tools now.
@@ -436,7 +445,7 @@ impl Connection {
             // One that does not read its last message is killed below.
             let _ = tokio::time::timeout_at(patience, served).await;
         }
-        if let Some(Process { mut running, .. }) = process
+        if let Some(mut running) = process
             && tokio::time::timeout_at(patience, running.wait()).await.is_err()
             && let Err(error) = running.stop(FAREWELL).await
         {

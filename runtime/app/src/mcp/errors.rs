@@ -1,9 +1,11 @@
 //! What a server's program writes to its standard error: for the log, and the last of it for people. Beside that, what
-//! it writes to its standard output and is no message: until it has been understood, that may be the reason.
+//! it writes to its standard output and is no message: until it has been understood, that may be the reason. A message
+//! that is too long ends its output, and is the reason itself.
 
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -13,6 +15,7 @@ use acp_runtime_agent::plain;
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 use tokio::sync::watch;
 
+use super::connection::MESSAGE;
 use super::handler::LINE;
 
 /// Lines that are kept.
@@ -29,6 +32,8 @@ pub(super) struct ErrorLog {
     last: Arc<Mutex<VecDeque<String>>>,
     /// The first line of its standard output that is no message.
     stray: Arc<Mutex<Option<String>>>,
+    /// Whether a message of it was too long.
+    flooded: Arc<AtomicBool>,
     /// Outputs that are being read.
     open: Arc<watch::Sender<usize>>,
 }
@@ -48,9 +53,16 @@ impl ErrorLog {
         });
     }
 
-    /// Its standard output, passed on as it is.
+    /// Its standard output, passed on as it is up to a message that is too long.
     pub(super) fn watch<R: AsyncRead + Unpin>(&self, output: R) -> Watched<R> {
-        Watched { output, log: self.clone(), line: Vec::new(), is_over: false }
+        let tap = Tap { output, log: self.clone(), line: Vec::new(), length: 0, is_over: false };
+        Watched(Arc::new(Mutex::new(tap)))
+    }
+
+    /// That a message of it was too long, where it was: nothing is read of it since.
+    pub(super) fn flood(&self) -> Option<String> {
+        let flooded = self.flooded.load(Ordering::Relaxed);
+        flooded.then(|| format!("one of its messages has more than {MESSAGE} bytes"))
     }
 
     /// It speaks the protocol: what else it wrote to its standard output does not matter.
@@ -117,36 +129,73 @@ impl ErrorLog {
     }
 }
 
-/// The standard output of a program, whose lines are looked at on their way.
-pub(super) struct Watched<R> {
+/// The standard output of a program, whose lines are looked at on their way. Cheap to clone: what one of them has not
+/// read, another one can.
+pub(super) struct Watched<R>(Arc<Mutex<Tap<R>>>);
+
+struct Tap<R> {
     output: R,
     log: ErrorLog,
     /// The beginning of the line that is on its way.
     line: Vec<u8>,
+    /// All bytes of that line.
+    length: usize,
+    /// Whether a line was found that is no message.
     is_over: bool,
 }
 
+impl<R> Clone for Watched<R> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
 impl<R> Watched<R> {
-    fn look(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            if self.is_over {
-                return;
+    fn lock(&self) -> MutexGuard<'_, Tap<R>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<R: AsyncRead + Unpin> Watched<R> {
+    /// Looks at what is there still of a program that has ended, once nobody else reads it.
+    pub(super) async fn look_at_the_rest(mut self) {
+        let mut chunk = [0; 4096];
+        let rest = async { while !self.lock().is_over && matches!(self.read(&mut chunk).await, Ok(1..)) {} };
+        // What it has started may hold the output open.
+        let _ = tokio::time::timeout(LAST_WORDS, rest).await;
+    }
+}
+
+impl<R> Tap<R> {
+    /// Looks at what was read; none is the end. False where a message is too long.
+    fn look(&mut self, bytes: &[u8]) -> bool {
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let (text, ends) = piece.strip_suffix(b"\n").map_or((piece, false), |text| (text, true));
+            self.length += text.len();
+            if self.length > MESSAGE {
+                self.log.flooded.store(true, Ordering::Relaxed);
+                return false;
             }
-            if byte == b'\n' {
+            let room = LINE.saturating_sub(self.line.len()).min(text.len());
+            self.line.extend(text.iter().take(room));
+            if ends {
                 self.judge();
-            } else if self.line.len() < LINE {
-                self.line.push(byte);
             }
         }
         if bytes.is_empty() {
             self.judge();
         }
+        true
     }
 
     /// A message is an object, or a list of objects.
     fn judge(&mut self) {
-        let text = String::from_utf8_lossy(&self.line).into_owned();
-        self.line.clear();
+        let line = std::mem::take(&mut self.line);
+        self.length = 0;
+        if self.is_over {
+            return;
+        }
+        let text = String::from_utf8_lossy(&line);
         let inside = text.trim_start();
         let inside = inside.strip_prefix('[').map_or(inside, str::trim_start);
         let line = plain::line(&text, LINE);
@@ -162,13 +211,12 @@ impl<R> Watched<R> {
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let mut tap = self.lock();
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.output).poll_read(cx, buffer))?;
-        if !self.is_over {
-            self.look(buffer.filled().get(before..).unwrap_or_default());
-        }
-        Poll::Ready(Ok(()))
+        ready!(Pin::new(&mut tap.output).poll_read(cx, buffer))?;
+        let fits = tap.look(buffer.filled().get(before..).unwrap_or_default());
+        Poll::Ready(if fits { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) })
     }
 }
 

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, Refusal, handshake, tools as list_tools};
+use super::errors::ErrorLog;
 use super::handler::{Handler, ProgressBoard};
 use super::server::HELD;
 use super::*;
@@ -63,7 +64,8 @@ impl Connector for Attempts {
                         changes,
                     };
                     let transport = AsyncRwTransport::new_client(output, input);
-                    let connection = handshake(handler, transport, ClientLifecycleMode::Initialize).await;
+                    let lifecycle = ClientLifecycleMode::Initialize;
+                    let connection = handshake(handler, transport, lifecycle, &ErrorLog::default()).await;
                     let connection = connection.unwrap_or_else(|_| panic!("the double shakes hands"));
                     let tools = list_tools(&connection.link.peer).await.unwrap_or_default();
                     Ok((connection, tools))
@@ -387,4 +389,25 @@ async fn names_and_numbers_of_servers_are_bounded() {
 fn folders_are_told_of_as_addresses() {
     let roots = Roots::new([("/p/a b", "/p/a b"), ("/ü%", "/ü%")].map(|(a, b)| (a.into(), b.into())));
     assert_eq!(uris(&roots), ["file:///p/a%20b", "file:///%C3%BC%25"]);
+}
+
+/// It cannot be told anything, and has said why before.
+#[tokio::test]
+async fn a_program_that_hears_nothing_is_heard_out() {
+    let errors = ErrorLog::default();
+    let output = errors.watch(&b"Usage: server --port PORT\n"[..]);
+    let (input, gone) = tokio::io::duplex(1);
+    drop(gone);
+    let handler = |changes| Handler {
+        server: ServerName::new("s").unwrap(),
+        roots: Vec::new(),
+        progress: Arc::new(ProgressBoard::default()),
+        changes,
+    };
+    let transport = AsyncRwTransport::new_client(output.clone(), input);
+    let refused = handshake(handler, transport, ClientLifecycleMode::Initialize, &errors).await;
+    assert!(refused.is_err(), "nobody listens");
+    assert_eq!(errors.quoted("it ended".to_owned()), "it ended", "nothing was read");
+    output.look_at_the_rest().await;
+    assert!(errors.quoted("it ended".to_owned()).ends_with(": `Usage: server --port PORT`"));
 }

@@ -113,7 +113,8 @@ impl ServerTool {
             error if error.is_authorization_required() => self.error("denied", "asks for an authorization"),
             error => {
                 link.doubt.notify_one();
-                self.error("server", &format!("was lost during the call: {}", reason::of_call(error)))
+                let why = link.errors.flood().unwrap_or_else(|| reason::of_call(error));
+                self.error("server", &format!("was lost during the call: {why}"))
             }
         }
     }
