@@ -43,7 +43,7 @@ async fn a_child_reads_and_reports() {
     assert_eq!(turn.text(), "I see.", "what the child says is not the session's");
     let call = turn.call();
     assert_eq!((call.status(), call.titles[0].as_str()), ("completed", "Subagent: What does a.txt say?"));
-    assert_eq!(call.text(), "It says hello.\n\n[subagent: 1 calls, 1515 tokens]");
+    assert_eq!(call.text(), "It says hello.\n\n[subagent: 1 call, 1515 tokens]");
     let seen = turn.updates.iter().any(|update| update["content"][0]["content"]["text"] == "- Read `a.txt`");
     assert!(seen, "what it does is seen while it does it: {:#?}", turn.updates);
     assert!(turn.of("usage_update").next().is_none(), "its window is not the session's");

@@ -7,6 +7,7 @@ use acp_plugin::{Acting, Action, Error, Node, Panel, Result, Style, View, panel,
 use serde::{Deserialize, Serialize};
 
 use crate::count::Lines;
+use crate::report::counted;
 use crate::settings::Settings;
 use crate::survey::{Request, Survey, survey};
 
@@ -55,7 +56,7 @@ impl Panel for CodeStatsPanel {
         match acting.action.as_str() {
             "refresh" => {
                 let brief = count()?;
-                Ok(Some(format!("{} files, {} lines of code", brief.files, brief.total.code)))
+                Ok(Some(brief.told()))
             }
             other => Err(Error::not_found(format_args!("no action `{other}`"))),
         }
@@ -102,9 +103,13 @@ impl Brief {
         }
     }
 
+    fn told(&self) -> String {
+        format!("{}, {} of code", counted(self.files, "file"), counted(self.total.code, "line"))
+    }
+
     fn draw(&self) -> View {
         let at_least = if self.complete { "" } else { "more than " };
-        let label = format!("{at_least}{} files, {} lines of code", self.files, self.total.code);
+        let label = format!("{at_least}{}", self.told());
         let style = if self.complete { Style::Plain } else { Style::Warn };
         let languages = self.languages.iter().map(LanguageBrief::draw);
         let root = Node::new("root", label).kind("root").style(style).children(languages);
@@ -115,7 +120,7 @@ impl Brief {
 impl LanguageBrief {
     fn draw(&self) -> Node {
         let Lines { code, comments, .. } = self.lines;
-        let label = format!("{}: {code} code, {comments} comments, {} files", self.name, self.files);
+        let label = format!("{}: {code} code, {comments} comments, {}", self.name, counted(self.files, "file"));
         let files = self.largest.iter().map(|(path, lines)| {
             Node::new(format!("file:{path}"), format!("{path} ({lines})")).kind("file").data("path", path.as_str())
         });

@@ -1,6 +1,6 @@
 //! Writes a survey down: a Markdown table for readers, and a value for programs.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use serde::Serialize;
 
@@ -82,6 +82,12 @@ impl Report {
     }
 }
 
+/// A number and what it counts: `1 file`, `2 files`.
+pub(crate) fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    let end = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {noun}{end}")
+}
+
 /// What the table does not show.
 fn notes(survey: &Survey, bounds: &Bounds, more_rows: usize) -> Vec<String> {
     let mut notes = Vec::new();
@@ -90,7 +96,10 @@ fn notes(survey: &Survey, bounds: &Bounds, more_rows: usize) -> Vec<String> {
     }
     match survey.cut {
         Some(Cut::Files(files)) => {
-            notes.push(format!("Stopped after {files} files: give a `path` to count a part of the project."));
+            notes.push(format!(
+                "Stopped after {}: give a `path` to count a part of the project.",
+                counted(files, "file")
+            ));
         }
         Some(Cut::Time(time)) => {
             let seconds = time.as_secs();

@@ -19,6 +19,7 @@ use ignore::{DirEntry, Walk, WalkBuilder};
 
 use crate::count::{self, Lines};
 use crate::languages;
+use crate::report;
 
 /// What to count.
 #[derive(Debug, Clone, Default)]
@@ -160,7 +161,7 @@ impl Bounds {
     fn time_is_up(&self, counted: usize, started: Instant) -> Result<bool> {
         progress::check()?;
         if counted > 0 {
-            progress::emit(None, &format!("{counted} files counted"));
+            progress::emit(None, &format!("{} counted", report::counted(counted, "file")));
         }
         Ok(started.elapsed() >= self.time)
     }

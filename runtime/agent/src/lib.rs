@@ -6,6 +6,7 @@
 //! | room | what it decides |
 //! |---|---|
 //! | [`near`] | which known name a mistyped one meant |
+//! | [`noun`] | a number and what it counts |
 //! | [`plain`] | text of others, made harmless to show |
 //! | [`capability`] | names, paths, effects and the rights to them |
 //! | [`transcript`] | messages, tool calls, outcomes |
@@ -35,6 +36,7 @@ pub mod event;
 pub mod gate;
 pub mod model;
 pub mod near;
+pub mod noun;
 pub mod options;
 pub mod panel;
 pub mod plain;

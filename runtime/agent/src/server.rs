@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::SystemTime;
 
+use crate::noun::counted;
 use serde::{Deserialize, Serialize};
 
 use crate::plain;
@@ -95,10 +96,8 @@ impl fmt::Display for ServerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name: _, status, tools, problem, next_try } = self;
         f.write_str(status.as_str())?;
-        match tools {
-            0 => {}
-            1 => f.write_str(", 1 tool")?,
-            tools => write!(f, ", {tools} tools")?,
+        if *tools > 0 {
+            write!(f, ", {}", counted(*tools, "tool"))?;
         }
         if let Some(problem) = problem {
             write!(f, ": {problem}")?;

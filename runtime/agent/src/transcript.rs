@@ -9,6 +9,7 @@ mod cost;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::noun::counted;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -169,7 +170,9 @@ impl ToolOutcome {
         for content in &self.content {
             let piece = match content {
                 ToolContent::Text { text } | ToolContent::Resource { text, .. } => text.as_str(),
-                ToolContent::Image { data, mime } => &format!("[{mime}, about {} bytes]", data.len() / 4 * 3),
+                ToolContent::Image { data, mime } => {
+                    &format!("[{mime}, about {}]", counted(data.len() / 4 * 3, "byte"))
+                }
                 ToolContent::Terminal { output, .. } => output.as_str(),
                 ToolContent::Diff { .. } | ToolContent::Link { .. } => continue,
             };

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use acp_runtime_agent::capability::Grant;
+use acp_runtime_agent::noun::counted;
 
 use crate::build::check_schemas;
 use crate::manifest::Manifest;
@@ -23,7 +24,7 @@ pub enum InstallError {
     #[error(transparent)]
     Package(#[from] PackageError),
     /// A folder without exactly one `.wasm` file.
-    #[error("`{}` has {count} `.wasm` files", folder.display())]
+    #[error("`{}` has {}", folder.display(), counted(*.count, "`.wasm` file"))]
     NotOnePlugin {
         /// The folder.
         folder: PathBuf,

@@ -17,6 +17,7 @@ use super::{Audience, Haste, Outbox};
 use crate::context::{History, Project};
 use crate::event::{EventSink as _, SessionEvent, ToolCallStatus, ToolCallUpdate};
 use crate::gate::Gate;
+use crate::noun::counted;
 use crate::options::Options;
 use crate::panel::StalePanels;
 use crate::tool::{ToolCatalog, ToolError};
@@ -222,7 +223,8 @@ impl Relay<'_> {
             End::Model(StopReason::MaxTurnRequests) => "; it was stopped".to_owned(),
             End::Limit(reached) => format!("; it was stopped before it had finished: {}", reached.why()),
         };
-        let note = format!("[subagent: {} calls, {} tokens{why}]", self.lines.len(), child.turn_use().tokens);
+        let (calls, tokens) = (counted(self.lines.len(), "call"), counted(child.turn_use().tokens, "token"));
+        let note = format!("[subagent: {calls}, {tokens}{why}]");
         let failed = *end != End::Model(StopReason::EndTurn);
         Ok(ToolOutcome { failed, ..ToolOutcome::text(format!("{said}\n\n{note}")) })
     }

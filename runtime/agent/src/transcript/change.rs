@@ -1,6 +1,7 @@
 //! A change to a file, as people are shown it.
 
 use super::ToolContent;
+use crate::noun::counted;
 use crate::plain;
 
 /// The most of both texts together, in bytes: a longer update would be too long a line for some clients.
@@ -21,10 +22,10 @@ pub fn change(path: String, old: Option<&str>, new: &str) -> ToolContent {
         return ToolContent::Diff { path, old: old.map(|_| removed.to_owned()), new: added.to_owned() };
     }
     let text = format!(
-        "The change of `{}` is too long to show: {} lines become {} lines.",
+        "The change of `{}` is too long to show: {} in the place of {}.",
         plain::name(&path),
-        removed.lines().count(),
-        added.lines().count()
+        counted(added.lines().count(), "line"),
+        counted(removed.lines().count(), "line")
     );
     ToolContent::Text { text }
 }
@@ -78,7 +79,7 @@ mod tests {
             assert!(old.unwrap().len() < 200);
         }
         let far_apart = change("/p".to_owned(), Some(&old), &numbers(&[0, 9999]));
-        let text = "The change of `/p` is too long to show: 10000 lines become 10000 lines.".to_owned();
+        let text = "The change of `/p` is too long to show: 10000 lines in the place of 10000 lines.".to_owned();
         assert_eq!(far_apart, ToolContent::Text { text });
         let created = change("/p".to_owned(), None, &old);
         assert!(matches!(created, ToolContent::Text { .. }), "{created:?}");

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::budget::{Budget, Ledger, Request};
 use crate::event::{EventSink as _, Notice, SessionEvent, Severity};
+use crate::noun::counted;
 use crate::session::Outbox;
 use crate::tool::ToolError;
 use crate::transcript::{Cost, StopReason};
@@ -91,15 +92,18 @@ impl Reached {
     /// Why, as a part of a sentence.
     pub(crate) fn why(&self) -> String {
         let (why, key) = match self {
-            Self::Requests(limit) => (format!("it asked the model {limit} times"), "limits.model_requests"),
-            Self::Task(limit) => (format!("it asked the model {limit} times"), "max_requests"),
+            Self::Requests(limit) => {
+                (format!("it asked the model {}", counted(*limit, "time")), "limits.model_requests")
+            }
+            Self::Task(limit) => (format!("it asked the model {}", counted(*limit, "time")), "max_requests"),
             Self::Time(limit) => (format!("it took {} s", limit.as_secs_f64()), "limits.turn_seconds"),
             Self::Tokens { used, limit } => (format!("it used {used} tokens of {limit}"), "limits.turn_tokens"),
             Self::Cost { used: Cost { amount, currency }, limit } => {
                 (format!("it cost {amount} {currency} of {limit}"), "limits.turn_cost")
             }
             Self::SameCalls { tool, times } => {
-                (format!("the model called `{tool}` {times} times in the same way"), "limits.same_calls")
+                let times = counted(*times, "time");
+                (format!("the model called `{tool}` {times} in the same way"), "limits.same_calls")
             }
         };
         format!("{why}, and `{key}` allows no more")

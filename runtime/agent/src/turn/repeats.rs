@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use crate::noun::counted;
 use crate::tool::ToolError;
 use crate::transcript::ToolCall;
 
@@ -34,8 +35,9 @@ impl Repeats {
             return Ok(());
         }
         let message = format!(
-            "the same call was asked for {times} times, and nothing was changed in between that could give another \
-             result: it was not made. Do something else: other arguments, another tool, or say what is in the way"
+            "the same call was asked for {}, and nothing was changed in between that could give another \
+             result: it was not made. Do something else: other arguments, another tool, or say what is in the way",
+            counted(*times, "time")
         );
         Err(ToolError::to_model("repeated", message))
     }

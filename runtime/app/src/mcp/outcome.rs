@@ -1,5 +1,6 @@
 //! What a call gave, as the model and the client are shown it: everything of it bounded.
 
+use acp_runtime_agent::noun::counted;
 use acp_runtime_agent::plain;
 use acp_runtime_agent::tool::ToolError;
 use acp_runtime_agent::transcript::{ToolContent, ToolOutcome};
@@ -51,7 +52,7 @@ fn contents(blocks: Vec<ContentBlock>) -> Vec<ToolContent> {
         }
     }
     if missing > 0 {
-        pieces.push(text(&format!("[{missing} more pieces of content are left out]")));
+        pieces.push(text(&format!("[left out: {} of content]", counted(missing, "more piece"))));
     }
     pieces
 }
@@ -99,7 +100,7 @@ fn within(text: &str, left: &mut usize) -> String {
     *left -= kept.len();
     match text.len() - kept.len() {
         0 => kept.to_owned(),
-        missing => format!("{kept}\n[cut: {missing} bytes left out]"),
+        missing => format!("{kept}\n[cut: {} left out]", counted(missing, "byte")),
     }
 }
 
@@ -116,7 +117,7 @@ fn unseen(mime: &str, data: &str) -> ToolContent {
 }
 
 fn size(mime: &str, data: &str) -> String {
-    format!("{}, about {} bytes", plain::line(mime, 80), data.len() / 4 * 3)
+    format!("{}, about {}", plain::line(mime, 80), counted(data.len() / 4 * 3, "byte"))
 }
 
 #[cfg(test)]
@@ -190,7 +191,7 @@ mod tests {
         let image = json!({ "type": "image", "data": "AAAA", "mimeType": "image/png" });
         let outcome = read(json!({ "content": vec![image; 100] })).unwrap();
         assert_eq!(outcome.content.len(), PIECES + 1);
-        assert_eq!(outcome.content.last(), Some(&text("[36 more pieces of content are left out]")));
+        assert_eq!(outcome.content.last(), Some(&text("[left out: 36 more pieces of content]")));
         let large = json!({ "type": "image", "data": "A".repeat(IMAGE + 4), "mimeType": "image/png" });
         let outcome = read(json!({ "content": [large] })).unwrap();
         assert_eq!(outcome.for_model(), "[image/png, about 3932163 bytes]");

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use acp_runtime_agent::noun::counted;
 use acp_runtime_agent::terminal::Viewer;
 use tokio::time::Instant;
 
@@ -62,7 +63,7 @@ impl<'v> Live<'v> {
         let mut text = String::new();
         let skipped = std::mem::take(&mut self.skipped);
         if skipped > 0 {
-            text = format!("\n[{skipped} bytes not shown]\n");
+            text = format!("\n[{} not shown]\n", counted(skipped, "byte"));
         }
         text.push_str(&String::from_utf8_lossy(&bytes));
         self.viewer.wrote(text);

@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use acp_runtime_agent::capability::{Effect, WorkspacePath};
 use acp_runtime_agent::model::{ToolKind, ToolSpec};
+use acp_runtime_agent::noun::counted;
 use acp_runtime_agent::tool::{Presentation, ToolError};
 use acp_runtime_agent::transcript::ToolOutcome;
 use acp_runtime_agent::workspace::Search;
@@ -75,7 +76,7 @@ impl FileTool for FindFiles {
         let found = call.files.workspace.search(call.permit, &search).await?;
         let none = format!("(no file under `{}` matches `{}`)", call.spelled(), arguments.pattern);
         Ok(call.files.listed(&found, &none, |fitted| {
-            format!("the first {fitted} files: narrow the glob, or raise max_results up to 2000")
+            format!("the first {}: narrow the glob, or raise max_results up to 2000", counted(fitted, "file"))
         }))
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use acp_runtime_agent::capability::{Effect, WorkspacePath};
 use acp_runtime_agent::model::{ToolKind, ToolSpec};
+use acp_runtime_agent::noun::counted;
 use acp_runtime_agent::tool::{Presentation, ToolError};
 use acp_runtime_agent::transcript::ToolOutcome;
 use acp_runtime_agent::workspace::Search;
@@ -82,7 +83,8 @@ impl FileTool for Grep {
         let found = call.files.workspace.search(call.permit, &search).await?;
         let none = format!("(no line under `{}` matches `{}`)", call.spelled(), arguments.pattern);
         Ok(call.files.listed(&found, &none, |fitted| {
-            format!("the first {fitted} lines: narrow pattern, path or include, or raise max_results up to 1000")
+            let first = counted(fitted, "line");
+            format!("the first {first}: narrow pattern, path or include, or raise max_results up to 1000")
         }))
     }
 }

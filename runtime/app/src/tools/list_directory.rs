@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use acp_runtime_agent::capability::{Effect, WorkspacePath};
 use acp_runtime_agent::model::{ToolKind, ToolSpec};
+use acp_runtime_agent::noun::counted;
 use acp_runtime_agent::plain;
 use acp_runtime_agent::tool::{Presentation, ToolError};
 use acp_runtime_agent::transcript::ToolOutcome;
@@ -73,7 +74,7 @@ fn listed(entries: &[Entry]) -> String {
         let name = plain::name(name);
         let line = match kind {
             EntryKind::Directory => format!("{name}/"),
-            EntryKind::File => format!("{name} ({size} bytes)"),
+            EntryKind::File => format!("{name} ({})", counted(*size, "byte")),
             EntryKind::Link => format!("{name} (link)"),
             EntryKind::Other => format!("{name} (neither file nor folder)"),
         };

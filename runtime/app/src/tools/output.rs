@@ -1,5 +1,7 @@
 //! Keeping what the model is shown in bounds.
 
+use acp_runtime_agent::noun::counted;
+
 /// The most text that one call gives to the model, in bytes.
 pub(super) const MOST_TEXT: usize = 64 * 1024;
 
@@ -45,7 +47,7 @@ fn clipped(line: &str) -> std::borrow::Cow<'_, str> {
     match line.char_indices().nth(MOST_LINE) {
         Some((end, _)) => {
             let (shown, rest) = line.split_at(end);
-            format!("{shown}… [{} more characters in this line]", rest.chars().count()).into()
+            format!("{shown}… [{} in this line]", counted(rest.chars().count(), "more character")).into()
         }
         None => line.into(),
     }

@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use acp_runtime_agent::capability::{Effect, WorkspacePath};
 use acp_runtime_agent::model::{ToolKind, ToolSpec};
+use acp_runtime_agent::noun::counted;
 use acp_runtime_agent::tool::{Presentation, ToolError};
 use acp_runtime_agent::transcript::ToolOutcome;
 use acp_runtime_agent::workspace::{Excerpt, LineRange, WorkspaceError};
@@ -140,7 +141,7 @@ fn numbered(excerpt: &Excerpt, wanted: Wanted, path: &str) -> Result<String, Too
     match excerpt.total {
         Some(0) => return Ok("(the file is empty)".to_owned()),
         Some(total) if start > total => {
-            let message = format!("`start_line` is {start}, but `{path}` has {total} lines");
+            let message = format!("`start_line` is {start}, but `{path}` has {}", counted(total, "line"));
             return Err(ToolError::to_model("invalid-args", message));
         }
         Some(_) | None => {}

@@ -431,7 +431,7 @@ async fn find_files_and_grep_find() {
         (
             "find_files",
             json!({ "pattern": "*", "max_results": 1 }),
-            "notes.md\n\n[the first 1 files: narrow the glob, or raise max_results up to 2000]",
+            "notes.md\n\n[the first 1 file: narrow the glob, or raise max_results up to 2000]",
         ),
         (
             "grep",
@@ -472,7 +472,7 @@ async fn a_name_is_one_line() {
         (
             "read_file",
             json!({ "path": forged, "start_line": 9 }),
-            format!("Error [invalid-args]: `start_line` is 9, but `{shown}` has 1 lines"),
+            format!("Error [invalid-args]: `start_line` is 9, but `{shown}` has 1 line"),
         ),
         (
             "edit_file",

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use acp_runtime_agent::capability::{Effect, WorkspacePath};
 use acp_runtime_agent::model::{ToolKind, ToolSpec};
+use acp_runtime_agent::noun::counted;
 use acp_runtime_agent::tool::{Presentation, ToolError};
 use acp_runtime_agent::transcript::{ToolContent, ToolOutcome, change};
 use acp_runtime_agent::workspace::WorkspaceError;
@@ -67,7 +68,7 @@ impl FileTool for WriteFile {
         call.write(&text).await?;
         let done = if matches!(before, Before::Nothing) { "Created" } else { "Replaced" };
         let lines = call.arguments.content.lines().count();
-        let mut outcome = ToolOutcome::text(format!("{done} `{}`: {lines} lines", call.spelled()));
+        let mut outcome = ToolOutcome::text(format!("{done} `{}`: {}", call.spelled(), counted(lines, "line")));
         outcome.content.extend(before.changed(call, &text));
         outcome.locations = vec![call.location(None)];
         Ok(outcome)

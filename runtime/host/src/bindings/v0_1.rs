@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use acp_runtime_agent::capability::PanelName;
 use acp_runtime_agent::event::CommandInfo;
+use acp_runtime_agent::noun::counted;
 use acp_runtime_agent::panel::{PanelActing, PanelAction, PanelInfo, PanelNode, PanelView};
 use acp_runtime_agent::plain;
 use acp_runtime_agent::transcript::{Location, ToolContent, ToolOutcome};
@@ -468,7 +469,10 @@ fn outcome(outcome: tool::Outcome, most: usize, call: &Call) -> Result<ToolOutco
 fn content(piece: types::Content, call: &Call) -> ToolContent {
     let text = match (piece.text, piece.data) {
         (Some(text), _) => text,
-        (None, data) => format!("[{}, {} bytes]", plain::line(&piece.mime, 80), data.map_or(0, |data| data.len())),
+        (None, data) => {
+            let size = counted(data.map_or(0, |data| data.len()), "byte");
+            format!("[{}, {size}]", plain::line(&piece.mime, 80))
+        }
     };
     ToolContent::Text { text: call.clean(text) }
 }

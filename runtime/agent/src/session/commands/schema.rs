@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use crate::noun::counted;
 use serde_json::{Map, Value};
 
 use crate::plain;
@@ -136,7 +137,7 @@ fn shortened(text: &str) -> String {
     let line = plain::line(text, TEXT);
     match text.trim().chars().count().saturating_sub(TEXT) {
         0 => line,
-        more => format!("{line}… [{more} more characters]"),
+        more => format!("{line}… [{}]", counted(more, "more character")),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use crate::noun::counted;
 use serde_json::{Map, Value};
 
 use super::{Reply, only, schema, word};
@@ -54,7 +55,7 @@ fn shown(text: &str, most: usize) -> String {
     let block = plain::block(text, most);
     match text.trim().chars().count().saturating_sub(most) {
         0 => block,
-        more => format!("{block}… [{more} more characters]"),
+        more => format!("{block}… [{}]", counted(more, "more character")),
     }
 }
 

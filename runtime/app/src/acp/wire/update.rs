@@ -6,6 +6,7 @@ use acp_runtime_agent::event::{
     CommandInfo, CompactionEnd, ContextSize, Notice, SessionEvent, Severity, ToolCallStatus, ToolCallUpdate, TurnEnd,
 };
 use acp_runtime_agent::model::ToolKind;
+use acp_runtime_agent::noun::counted;
 use acp_runtime_agent::transcript::{MessageId, Part, Spending, ToolCallId};
 use agent_client_protocol::v1::schema::{self, ContentBlock, SessionUpdate};
 
@@ -235,7 +236,7 @@ fn blocks(part: Part) -> Vec<ContentBlock> {
             vec![ContentBlock::Image(schema::ImageContent::new(data.to_string(), mime))]
         }
         Part::Image { data, mime } => {
-            vec![format!("[{} of {} bytes, not sent again]", line(&mime, TITLE), data.len()).into()]
+            vec![format!("[{} of {}, not sent again]", line(&mime, TITLE), counted(data.len(), "byte")).into()]
         }
         Part::Resource { uri, text } => {
             let contents = schema::TextResourceContents::new(cut(&text, TEXT), line(&uri, TITLE));

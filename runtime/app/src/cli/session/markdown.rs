@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use acp_runtime_agent::event::{CompactionEnd, SessionEvent, ToolCallStatus, ToolCallUpdate, TurnEnd};
+use acp_runtime_agent::noun::counted;
 use acp_runtime_agent::store::SessionRecord;
 use acp_runtime_agent::transcript::{
     MessageId, Part, PlanEntry, PlanStatus, StopReason, SystemPromptMode, ToolCallId, ToolContent, Usage, fenced,
@@ -204,7 +205,7 @@ impl Document {
             }
             ToolContent::Image { data, mime } => {
                 self.paragraph();
-                let _ = writeln!(self.text, "_{}, about {} bytes_", code(mime), data.len() / 4 * 3);
+                let _ = writeln!(self.text, "_{}, about {}_", code(mime), counted(data.len() / 4 * 3, "byte"));
             }
             ToolContent::Link { name, uri, .. } => {
                 self.paragraph();
@@ -250,7 +251,7 @@ impl Document {
         let Usage { input, output, .. } = self.used;
         if input + output > 0 {
             self.paragraph();
-            let _ = write!(self.text, "---\n\n{input} tokens in, {output} out.");
+            let _ = write!(self.text, "---\n\n{} in, {output} out.", counted(input, "token"));
         }
         self.paragraph();
         self.text.pop();
