@@ -2,9 +2,10 @@
 //!
 //! Knows no provider, no wire format and no retries; those belong to the implementers.
 
+mod input;
 mod source;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::BoxStream;
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 use crate::capability::ToolName;
 use crate::transcript::{Conversation, StopReason, ToolCall, Usage};
+pub use input::InputSchema;
 pub use source::{ModelChoice, ModelSource, ReasoningEffort};
 
 /// One question to a model.
@@ -198,57 +200,6 @@ pub enum ToolKind {
     Other,
 }
 
-/// A JSON Schema (2020-12) for a tool's arguments, compiled once when it is first needed.
-#[derive(Debug)]
-pub struct InputSchema {
-    schema: Value,
-    compiled: OnceLock<Result<jsonschema::Validator, String>>,
-}
-
-impl InputSchema {
-    /// Takes the schema as it is; a broken one shows when arguments are validated, or in [`InputSchema::check`].
-    pub fn new(schema: Value) -> Self {
-        Self { schema, compiled: OnceLock::new() }
-    }
-
-    /// The schema itself.
-    pub fn as_value(&self) -> &Value {
-        &self.schema
-    }
-
-    /// Whether it is a schema at all, without references that leave it.
-    pub fn check(&self) -> Result<(), String> {
-        self.validator().map(|_| ())
-    }
-
-    /// Checks arguments; the error lists what is wrong, for the model to repair.
-    pub fn validate(&self, arguments: &Value) -> Result<(), String> {
-        const MOST: usize = 5;
-        let validator = self.validator()?;
-        let problems: Vec<String> = validator
-            .iter_errors(arguments)
-            .take(MOST)
-            .map(|error| {
-                let at = error.instance_path().to_string();
-                let text: String = error.to_string().chars().take(400).collect();
-                if at.is_empty() { text } else { format!("{at}: {text}") }
-            })
-            .collect();
-        if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
-    }
-
-    fn validator(&self) -> Result<&jsonschema::Validator, String> {
-        let compile = || {
-            // The linear engine: a plugin's pattern must not cost exponential time.
-            jsonschema::options()
-                .with_pattern_options(jsonschema::PatternOptions::regex())
-                .build(&self.schema)
-                .map_err(|error| format!("the tool's input schema is broken: {error}"))
-        };
-        self.compiled.get_or_init(compile).as_ref().map_err(Clone::clone)
-    }
-}
-
 impl ModelEvent {
     /// A tool call without its id, as a model makes it.
     pub fn call(name: impl Into<String>, arguments: Value) -> Self {
@@ -259,45 +210,5 @@ impl ModelEvent {
 impl From<&ToolCall> for ModelEvent {
     fn from(call: &ToolCall) -> Self {
         Self::call(&call.name, call.arguments.clone())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn arguments_are_validated_with_a_message_for_the_model() {
-        let schema = InputSchema::new(json!({
-            "type": "object",
-            "properties": { "path": { "type": "string" }, "limit": { "type": "integer", "minimum": 1 } },
-            "required": ["path"],
-            "additionalProperties": false,
-        }));
-        assert_eq!(schema.validate(&json!({ "path": "a" })), Ok(()));
-        for (arguments, problem) in [
-            (json!({}), "\"path\" is a required property"),
-            (json!({ "path": 1 }), "/path: 1 is not of type \"string\""),
-            (json!({ "path": "a", "limit": 0 }), "/limit: 0 is less than the minimum of 1"),
-            (json!("not json"), "\"not json\" is not of type \"object\""),
-        ] {
-            assert_eq!(schema.validate(&arguments).unwrap_err(), problem, "{arguments}");
-        }
-    }
-
-    #[test]
-    fn a_hostile_schema_is_an_error() {
-        for schema in [
-            json!({ "type": 5 }),
-            json!({ "$ref": "https://example.com/schema.json" }),
-            json!({ "$ref": "file:///etc/passwd" }),
-        ] {
-            assert!(InputSchema::new(schema.clone()).check().is_err(), "{schema}");
-        }
-        let slow = InputSchema::new(json!({ "type": "string", "pattern": "^(a+)+$" }));
-        let long = format!("{}!", "a".repeat(50_000));
-        assert!(slow.validate(&json!(long)).is_err());
     }
 }
