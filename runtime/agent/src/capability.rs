@@ -21,6 +21,6 @@ pub use grant::{Grant, GrantClass, GrantSet, SecretPlace, SecretRight, Tier};
 pub use host::{HostPattern, NetRequest};
 pub use names::{CommandName, NameError, PanelName, PluginId, SecretName, ServerName, ToolName};
 pub use path::{PathError, PathGlob, PathScope, RootId, WorkspacePath};
-pub use pattern::{EffectPattern, EffectPatternError};
+pub use pattern::{CLASSES, EffectPattern, EffectPatternError};
 pub use roots::{Root, Roots};
 pub use run::{RunError, RunPattern, RunRight, VariableName};

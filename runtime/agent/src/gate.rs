@@ -6,6 +6,7 @@
 //! Every decision is audited. Knows nothing about how a person is asked, where grants are kept or how links are followed:
 //! those are ports.
 
+mod audit;
 mod lent;
 mod why;
 mod wish;
@@ -17,11 +18,13 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::capability::{CommandName, Effect, GrantSet, PanelName, PluginId, ToolName};
+use crate::capability::{CommandName, Effect, EffectPattern, GrantSet, PanelName, PluginId, ToolName};
 use crate::options::SharedLeeway;
 use crate::plain;
 use crate::policy::{Decision, Policy, Rule};
 use crate::transcript::{ToolCallId, ToolContent};
+use audit::Request;
+pub use audit::{AuditEntry, AuditSink};
 pub use lent::{Lent, Refused, Way};
 use why::Why;
 pub use wish::Ground;
@@ -155,12 +158,19 @@ pub enum Approval {
     Late(Duration),
     /// There is nobody to ask.
     NoChannel,
+    /// What the client answered is no answer.
+    Malformed,
 }
 
 /// Asks the person.
 pub trait Approver: Send + Sync {
     /// Asks and waits. Dropping the future withdraws the question.
     fn ask(&self, ask: Ask) -> BoxFuture<'_, Approval>;
+
+    /// What was allowed beforehand, where there is no person to ask and all else is a no; none where a person is asked.
+    fn beforehand(&self) -> Option<&[EffectPattern]> {
+        None
+    }
 }
 
 /// An answer that was given for good.
@@ -203,28 +213,6 @@ pub trait GrantBook: Send + Sync {
         let _ = (origin, effect, allowed);
         Box::pin(async {})
     }
-}
-
-/// Keeps a line for every decision.
-pub trait AuditSink: Send + Sync {
-    /// Keeps it.
-    fn record(&self, entry: AuditEntry<'_>);
-}
-
-/// One decision.
-#[derive(Debug)]
-pub struct AuditEntry<'a> {
-    /// On whose behalf.
-    pub origin: &'a Origin,
-    /// What, with all links followed.
-    pub effect: &'a Effect,
-    /// Whether it may happen.
-    pub allowed: bool,
-    /// Who decided: `policy`, `remembered`, `person`, `lent`, `cancelled`, `timeout`, `no-channel`, `changed`, or the rule
-    /// that refused; of what was allowed and not done, that of whoever does it.
-    pub by: &'a str,
-    /// How often: more than once for what was only counted.
-    pub times: u64,
 }
 
 /// A denial, as a value that guests, the model and people can read.
@@ -330,6 +318,11 @@ impl Gate {
         self.book.grants(plugin)
     }
 
+    /// What was allowed beforehand by somebody who cannot be asked; none where there is somebody to ask.
+    pub fn beforehand(&self) -> Option<&[EffectPattern]> {
+        self.approver.beforehand()
+    }
+
     /// Decides on all `effects` together: one refusal refuses them all.
     pub async fn authorize(&self, origin: Origin, effects: Vec<Effect>) -> Result<Permit, Refusal> {
         self.authorize_with(origin, effects, Exhibit::default()).await
@@ -342,36 +335,37 @@ impl Gate {
         effects: Vec<Effect>,
         exhibit: Exhibit,
     ) -> Result<Permit, Refusal> {
+        let request = Request::now(&exhibit);
         let (origin, wishes) = (self.known(origin), self.wishes(effects).await);
         let mut open = Vec::new();
         for wish in &wishes {
             let decision = match self.judge(&origin, wish) {
-                Decision::Deny(rule) => return Err(self.refuse_by_rule(&origin, wish, &rule)),
+                Decision::Deny(rule) => return Err(self.refuse_by_rule(&origin, wish, &rule, request)),
                 decision @ (Decision::Allow | Decision::Ask) => decision,
             };
             // Whatever allows it, a no that was given for good goes before that.
             match (self.remembered(&origin, wish).await, decision) {
                 (Some(Remembered { allowed: false, about }), _) => {
-                    return Err(self.refuse(&origin, wish, "remembered", Why::Remembered(&about)));
+                    return Err(self.refuse(&origin, wish, "remembered", Why::Remembered(&about), request));
                 }
-                (_, Decision::Allow) => self.note(&origin, wish, true, "policy"),
-                (Some(Remembered { allowed: true, .. }), _) => self.note(&origin, wish, true, "remembered"),
+                (_, Decision::Allow) => self.note(&origin, wish, true, "policy", request),
+                (Some(Remembered { allowed: true, .. }), _) => self.note(&origin, wish, true, "remembered", request),
                 (None, _) => open.push(wish),
             }
         }
         if let Some(first) = open.first() {
             let before = self.stamps(&open).await;
-            self.ask(&origin, &open, first, exhibit).await?;
+            self.ask(&origin, &open, first, exhibit, request).await?;
             // While the question was open the mode may have become narrower; what it forbids now, no answer allows.
             for wish in &wishes {
                 if let Decision::Deny(rule) = self.judge(&origin, wish) {
-                    return Err(self.refuse_by_rule(&origin, wish, &rule));
+                    return Err(self.refuse_by_rule(&origin, wish, &rule, request));
                 }
             }
             // The answer was about what stood there.
             let now = self.stamps(&open).await;
             if let Some((wish, _)) = open.iter().zip(before.iter().zip(&now)).find(|(_, (before, now))| before != now) {
-                return Err(self.refuse(&origin, wish, "changed", Why::Changed));
+                return Err(self.refuse(&origin, wish, "changed", Why::Changed, request));
             }
         }
         let asked = !open.is_empty();
@@ -381,6 +375,7 @@ impl Gate {
     /// A permit for what is allowed without a question; none where a rule refuses it or a person would have to decide.
     /// Nothing is refused by that, so only what is allowed is audited.
     pub async fn unasked(&self, origin: Origin, effects: Vec<Effect>) -> Option<Permit> {
+        let request = Request::now(&Exhibit::default());
         let (origin, wishes) = (self.known(origin), self.wishes(effects).await);
         let mut by = Vec::with_capacity(wishes.len());
         for wish in &wishes {
@@ -393,7 +388,7 @@ impl Gate {
             });
         }
         for (wish, by) in wishes.iter().zip(by) {
-            self.note(&origin, wish, true, by);
+            self.note(&origin, wish, true, by, request);
         }
         Some(Permit { origin, wishes, asked: false })
     }
@@ -450,7 +445,14 @@ impl Gate {
         stamps
     }
 
-    async fn ask(&self, origin: &Origin, open: &[&Wish], first: &Wish, exhibit: Exhibit) -> Result<(), Refusal> {
+    async fn ask(
+        &self,
+        origin: &Origin,
+        open: &[&Wish],
+        first: &Wish,
+        exhibit: Exhibit,
+        request: Request,
+    ) -> Result<(), Refusal> {
         let subject = origin.subject();
         let may_remember = self.book.keeps(origin) && !open.iter().any(|wish| matches!(wish.real, Effect::Run(_)));
         let approval = self
@@ -471,21 +473,23 @@ impl Gate {
                 self.book.remember(origin, &wish.real, allowed).await;
             }
         }
-        match approval {
+        let (by, why) = match approval {
             Approval::AllowOnce | Approval::AllowAlways => {
                 for wish in open {
-                    self.note(origin, wish, true, "person");
+                    self.note(origin, wish, true, "person", request);
                 }
-                Ok(())
+                return Ok(());
             }
-            Approval::RejectOnce | Approval::RejectAlways => Err(self.refuse(origin, first, "person", Why::Person)),
-            Approval::Cancelled => Err(self.refuse(origin, first, "cancelled", Why::Cancelled)),
-            Approval::Late(patience) => Err(self.refuse(origin, first, "timeout", Why::Late(patience))),
-            Approval::NoChannel => Err(self.refuse(origin, first, "no-channel", Why::NoChannel(open))),
-        }
+            Approval::RejectOnce | Approval::RejectAlways => ("person", Why::Person),
+            Approval::Cancelled => ("cancelled", Why::Cancelled),
+            Approval::Late(patience) => ("timeout", Why::Late(patience)),
+            Approval::NoChannel => ("no-channel", Why::NoChannel(open)),
+            Approval::Malformed => ("malformed", Why::Malformed),
+        };
+        Err(self.refuse(origin, first, by, why, request))
     }
 
-    fn refuse_by_rule(&self, origin: &Origin, wish: &Wish, rule: &Rule) -> Refusal {
+    fn refuse_by_rule(&self, origin: &Origin, wish: &Wish, rule: &Rule, request: Request) -> Refusal {
         let by = match rule {
             Rule::Mode(_) => "mode",
             Rule::DenyList(_) => "deny-list",
@@ -495,11 +499,11 @@ impl Gate {
             Rule::SessionFolder => "session-folder",
             Rule::Dangerous(_) => "dangerous",
         };
-        self.refuse(origin, wish, by, Why::Rule(rule))
+        self.refuse(origin, wish, by, Why::Rule(rule), request)
     }
 
-    fn refuse(&self, origin: &Origin, wish: &Wish, by: &str, why: Why<'_>) -> Refusal {
-        self.note(origin, wish, false, by);
+    fn refuse(&self, origin: &Origin, wish: &Wish, by: &str, why: Why<'_>, request: Request) -> Refusal {
+        self.note(origin, wish, false, by, request);
         Self::refusal(origin, wish, why)
     }
 
@@ -515,8 +519,10 @@ impl Gate {
         }
     }
 
-    fn note(&self, origin: &Origin, wish: &Wish, allowed: bool, by: &str) {
-        self.audit.record(AuditEntry { origin, effect: &wish.real, allowed, by, times: 1 });
+    fn note(&self, origin: &Origin, wish: &Wish, allowed: bool, by: &str, request: Request) {
+        let Request { since, bytes } = request;
+        let (effect, took) = (&wish.real, since.elapsed());
+        self.audit.record(AuditEntry { origin, effect, allowed, by, times: 1, bytes, took });
     }
 }
 

@@ -6,6 +6,7 @@
 //! over the real binary in `tests/it`.
 
 mod arguments;
+mod audit;
 mod config;
 mod confirm;
 mod doctor;
@@ -52,7 +53,7 @@ pub fn main() -> ExitCode {
     raise_open_files();
     match arguments::read(std::env::args_os()) {
         Ok(arguments) => execute(arguments).unwrap_or_else(Failure::report),
-        Err(error) => explain(&error),
+        Err(error) => explain(&error, &arguments::command_of(std::env::args_os())),
     }
 }
 
@@ -81,6 +82,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Secret(command) => secret::command(keys.secrets(), command)?,
         Command::Login { provider } => secret::login(&keys, &keys.models(&settings)?, provider.as_deref())?,
         Command::Models { json } => models::command(&keys.models(&settings)?, json)?,
+        Command::Audit(command) => return audit::command(command, &paths.audit()),
         Command::Logout { provider } => secret::logout(&keys, &keys.models(&settings)?, provider.as_deref())?,
         command => return with_runtime(command, settings, &paths, &keys),
     }
@@ -95,11 +97,14 @@ fn with_runtime(command: Command, settings: Settings, paths: &Paths, keys: &Keys
         Command::Run(arguments) => return wait(leaving(&runtime, run::command(runtime.clone(), arguments)))?,
         Command::Session(command) => wait(leaving(&runtime, session::command(runtime.store(), command)))??,
         Command::Trust(command) => wait(leaving(&runtime, trust::command(&runtime, command)))??,
-        Command::Plugin(command) => wait(plugin::command(runtime, &disabled, command))??,
+        Command::Plugin(command) => {
+            wait(leaving(&runtime, plugin::command(runtime.clone(), &disabled, command)))??;
+        }
         // They need no runtime, and were answered before one was made.
         Command::Config(_)
         | Command::Doctor { .. }
         | Command::Completions { .. }
+        | Command::Audit(_)
         | Command::Models { .. }
         | Command::Secret(_)
         | Command::Login { .. }
@@ -140,10 +145,10 @@ fn help() -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(MISUSED))
 }
 
-/// Help and version as they are; errors in the form that all errors have.
-fn explain(error: &clap::Error) -> ExitCode {
+/// Help and version as they are; errors in the form that all errors have, with the help of the `command` that was typed.
+fn explain(error: &clap::Error, command: &str) -> ExitCode {
     let told = if error.use_stderr() {
-        io::stderr().write_all(with_hints(&error.render().to_string()).as_bytes())
+        io::stderr().write_all(with_hints(&error.render().to_string(), command).as_bytes())
     } else {
         error.print()
     };
@@ -153,9 +158,10 @@ fn explain(error: &clap::Error) -> ExitCode {
     }
 }
 
-fn with_hints(text: &str) -> String {
+fn with_hints(text: &str, command: &str) -> String {
+    let command = if command.is_empty() { String::new() } else { format!("{command} ") };
     text.replace("\n  tip: ", "\nhint: ")
-        .replace("For more information, try '--help'.", "hint: see `acp-runtime --help`")
+        .replace("For more information, try '--help'.", &format!("hint: see `acp-runtime {command}--help`"))
 }
 
 /// Every session holds folders open, so the soft limit, which is for programs that use `select`, is too low.
@@ -177,7 +183,7 @@ mod tests {
     #[test]
     fn what_is_typed_wrong_has_an_error_and_a_hint() {
         let error = arguments::read(["acp-runtime", "sesion", "list"].map(Into::into)).unwrap_err();
-        let text = with_hints(&error.render().to_string());
+        let text = with_hints(&error.render().to_string(), "");
         assert!(text.starts_with("error: unrecognized subcommand 'sesion'\n"), "{text}");
         assert!(text.contains("\nhint: a similar subcommand exists: 'session'\n"), "{text}");
         assert!(text.ends_with("\nhint: see `acp-runtime --help`\n"), "{text}");

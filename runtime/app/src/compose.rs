@@ -49,7 +49,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use crate::acp;
-use crate::audit::{AuditLog, discreet};
+use crate::audit::{AuditLog, Digests};
 use crate::mcp::{Mcp, McpCommand};
 use crate::models::{Models, ModelsError};
 use crate::process::{BASE_VARIABLES, Launcher, Stops, own_executable};
@@ -156,8 +156,8 @@ impl Runtime {
         let host = PluginHost::new(Some(paths.compiled()), limits, ports).keeping(paths.plugin_data());
         let bundled = paths.bundled_plugins().filter(|_| settings.plugins.bundled);
         let shelf = Shelf::new(host, bundled, settings.plugins.paths.clone(), paths.plugins());
-        let audit = AuditLog::new(paths.audit());
         let keys = keys.clone();
+        let audit = AuditLog::new(paths.audit(), settings.limits.audit(), keys.redaction().clone());
         let launcher = Launcher::new(own_executable(paths.program()), inherited(&BASE_VARIABLES));
         let program = paths.program().map(Path::to_owned).or_else(|| std::env::current_exe().ok());
         let commands = Commands::new(launcher.clone(), &settings.shell);
@@ -286,7 +286,7 @@ impl Runtime {
         let approver = Arc::new(OrderedApprover::new(outbox.clone(), face.approver(&id)));
         let question = brought.question(approver.clone(), &outbox, &self.store);
         let book = Arc::new(Book::new(&plugins, Answers::new(self.store.clone(), roots.clone())));
-        let (leeway, audit) = (options.leeway().clone(), discreet(self.audit.sink(id.clone()), self.keys.redaction()));
+        let (leeway, audit) = (options.leeway().clone(), self.audit.sink(id.clone(), digests(&plugins)));
         let gate = Arc::new(Gate::new(disk.policy().clone(), leeway, approver, book.clone(), audit, disk.clone()));
         let workspace = face.overlay(&id, &roots, disk.clone());
         let elicitor = Arc::new(OrderedElicitor::new(outbox.clone(), face.elicitor(&id)));
@@ -525,6 +525,12 @@ fn furnish(offered: SessionPlugins, tools: &mut ToolCatalog, panels: &mut PanelB
     for command in offered.commands {
         add(commands.add(command));
     }
+}
+
+/// Which code of these plugins runs.
+fn digests(plugins: &[KnownPlugin]) -> Digests {
+    let plugins: Vec<_> = plugins.iter().map(|known| known.plugin.clone()).collect();
+    Box::new(move |id| plugins.iter().find(|plugin| plugin.id() == id).and_then(|plugin| plugin.running()))
 }
 
 /// The variables of that name which are set here.

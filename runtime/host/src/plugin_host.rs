@@ -82,6 +82,8 @@ pub struct Plugin {
     specs: Specs,
     record: Record,
     compiled: Mutex<Option<Compiling>>,
+    /// Of the file that was compiled last.
+    running: Arc<Mutex<Option<Digest>>>,
 }
 
 type Compiling = Shared<BoxFuture<'static, Result<Arc<Compiled>, CallError>>>;
@@ -149,6 +151,7 @@ impl PluginHost {
             limits,
             record: Record::default(),
             compiled: Mutex::new(None),
+            running: Arc::default(),
         })
     }
 
@@ -215,6 +218,11 @@ impl Plugin {
         self.package.bytes().map(|(_, digest)| digest)
     }
 
+    /// The digest of the code that its calls run; none before it was compiled. Reads nothing.
+    pub fn running(&self) -> Option<Digest> {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether it can be used with these settings in the configuration. The error says why not.
     pub fn accepts(self: &Arc<Self>, settings: &Value) -> Result<(), String> {
         settings::Settings::new(self, Some(settings)).map(drop)
@@ -244,11 +252,13 @@ impl Plugin {
     }
 
     fn compile(&self, crew: &Crew) -> Compiling {
-        let (workshop, package) = (self.workshop.clone(), self.package.clone());
+        let (workshop, package, running) = (self.workshop.clone(), self.package.clone(), self.running.clone());
         let work = crew.does(move || {
             let read = package.bytes();
             let (bytes, digest) = read.map_err(|error| CallError::Unusable(format!("{error} ({})", error.hint())))?;
-            workshop.sandbox()?.compile(&bytes, digest).map(Arc::new)
+            let compiled = workshop.sandbox()?.compile(&bytes, digest).map(Arc::new)?;
+            *running.lock().unwrap_or_else(PoisonError::into_inner) = Some(digest);
+            Ok(compiled)
         });
         async { work.await.unwrap_or_else(|_| Err(uncompiled())) }.boxed().shared()
     }

@@ -60,7 +60,8 @@ pub enum EffectPatternError {
     Malformed(String, String),
 }
 
-const CLASSES: [&str; 14] = [
+/// The classes of effects, as patterns and the audit name them.
+pub const CLASSES: [&str; 14] = [
     "read", "write", "delete", "move", "run", "fetch", "secret", "plugin", "server", "session", "kv", "data", "tmp",
     "prompt",
 ];

@@ -7,8 +7,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use super::{AuditEntry, Gate, Origin, Permit, Refusal, Why, Wish};
+use super::{AuditEntry, Exhibit, Gate, Origin, Permit, Refusal, Request, Why, Wish};
 use crate::capability::{Effect, WorkspacePath};
 use crate::policy::Rule;
 
@@ -96,7 +97,7 @@ impl Lent {
     pub fn write(&self, way: &Way) -> Result<(), Refusal> {
         let wish = wish(way, Effect::Write);
         self.judged(&wish)?;
-        self.gate.note(&self.origin, &wish, true, "lent");
+        self.gate.note(&self.origin, &wish, true, "lent", Request::now(&Exhibit::default()));
         Ok(())
     }
 
@@ -139,7 +140,7 @@ impl Lent {
 
     fn refuse(&self, wish: &Wish, by: &str, why: Why<'_>) -> Refusal {
         if self.refusals.fetch_add(1, Ordering::Relaxed) < SINGLE_REFUSALS {
-            self.gate.note(&self.origin, wish, false, by);
+            self.gate.note(&self.origin, wish, false, by, Request::now(&Exhibit::default()));
         } else {
             self.uncounted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| wish.real.clone());
         }
@@ -151,7 +152,8 @@ impl Drop for Lent {
     /// What was only counted is audited.
     fn drop(&mut self) {
         let record = |effect: &Effect, allowed, by, times| {
-            self.gate.audit.record(AuditEntry { origin: &self.origin, effect, allowed, by, times });
+            let (origin, took) = (&self.origin, Duration::ZERO);
+            self.gate.audit.record(AuditEntry { origin, effect, allowed, by, times, bytes: None, took });
         };
         for (permit, reads) in self.permits.iter().zip(&self.reads) {
             if let (Some(wish), times @ 1..) = (permit.wishes.first(), reads.load(Ordering::Relaxed)) {

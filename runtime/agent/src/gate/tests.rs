@@ -147,6 +147,7 @@ async fn every_answer_has_its_consequence() {
         (Approval::Late(Duration::from_secs(90)), "denied: write `a`: no answer within 90 s"),
         (Approval::Late(Duration::from_millis(1500)), "denied: write `a`: no answer within 1.5 s"),
         (Approval::NoChannel, "denied: write `a`: it needs a person's approval and there is nobody to ask"),
+        (Approval::Malformed, "denied: write `a`: the client's answer to the question has not the form of one"),
     ] {
         let (world, gate) = gate(Mode::Review, Some(answer));
         assert_eq!(outcome(&gate, model(), write("a")).await, expected, "{answer:?}");

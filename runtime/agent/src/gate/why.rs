@@ -21,6 +21,7 @@ pub(super) enum Why<'a> {
     Late(Duration),
     /// Somebody would have to say yes to all of these.
     NoChannel(&'a [&'a Wish]),
+    Malformed,
     NotLent,
 }
 
@@ -34,6 +35,7 @@ impl fmt::Display for Why<'_> {
             Self::Cancelled => f.write_str("the question was withdrawn before it was answered"),
             Self::Late(patience) => write!(f, "no answer within {} s", patience.as_secs_f64()),
             Self::NoChannel(_) => f.write_str("it needs a person's approval and there is nobody to ask"),
+            Self::Malformed => f.write_str("the client's answer to the question has not the form of one"),
             Self::NotLent => f.write_str("it is not in what the plugin was lent"),
         }
     }
@@ -57,6 +59,7 @@ impl Why<'_> {
             Self::Cancelled => "try again in a later turn",
             Self::Late(_) => "go on without it, or end the turn and say what is needed",
             Self::NoChannel(open) => return Cow::Owned(allowing(open)),
+            Self::Malformed => "go on without it, and tell the user that their client could not be understood",
             Self::NotLent => "the plugin's author must add it to the capabilities in plugin.toml",
         };
         Cow::Borrowed(hint)
@@ -75,6 +78,7 @@ impl Why<'_> {
             Self::Rule(Rule::SessionFolder) => Some("move it after the session, or open one without that folder"),
             Self::Remembered(about) => return Some(Cow::Owned(taking_back(origin, about))),
             Self::Changed => Some("look at it again"),
+            Self::Malformed => Some("update the client: the log says what is wrong with its answer"),
             Self::Late(_) => Some("set `permission.timeout` higher in the configuration, or to 0"),
         };
         remedy.map(Cow::Borrowed)
@@ -83,9 +87,13 @@ impl Why<'_> {
     /// Of which kind the refusal is.
     pub(super) fn kind(self) -> RefusalKind {
         match self {
-            Self::Rule(_) | Self::Remembered(_) | Self::Person | Self::Late(_) | Self::NoChannel(_) | Self::NotLent => {
-                RefusalKind::Denied
-            }
+            Self::Rule(_)
+            | Self::Remembered(_)
+            | Self::Person
+            | Self::Late(_)
+            | Self::NoChannel(_)
+            | Self::Malformed
+            | Self::NotLent => RefusalKind::Denied,
             Self::Cancelled => RefusalKind::Cancelled,
             Self::Changed => RefusalKind::Conflict,
         }

@@ -3,14 +3,26 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use acp_runtime_agent::capability::{EffectPattern, NameError, SecretName};
+use acp_runtime_agent::capability::{CLASSES, EffectPattern, NameError, SecretName};
 use acp_runtime_agent::policy::Mode;
+use acp_runtime_host::package::Digest;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use jiff::{SignedDuration, Timestamp};
 
 use super::exit;
 use crate::settings::{LogFilter, Overrides, SettingsError, variable};
+
+const ABOUT: &str = "\
+An agent for editors that speak the Agent Client Protocol (ACP), and a host for plugins that cannot do more than they \
+were allowed to
+
+To begin:
+  acp-runtime login anthropic   keep an API key; `acp-runtime models --help` says what else there is
+  acp-runtime --acp             be the agent: what an editor starts
+  acp-runtime run PROMPT        answer one prompt here; `acp-runtime run /help` needs no key
+  acp-runtime doctor            see whether everything is in order";
 
 const AFTER_HELP: &str = "\
 Without a command it is an ACP agent on stdin and stdout.
@@ -24,6 +36,9 @@ Rooms of the log:
   secrets settings store terminal tools transport workspace
 
 A path or a name that begins with `-` goes behind `--`; the value of an option may begin with it.";
+
+/// The heading of what goes with every command.
+const SETTINGS: &str = "Settings";
 
 const AFTER_RUN: &str = "\
 Answers go to stdout, on a terminal with their Markdown rendered; what is done, and errors, go to \
@@ -42,27 +57,36 @@ const AFTER_LIST: &str = "\
 The columns: id, version, where it is from, rights, description. A right with a `?` was not granted, and is asked for \
 when it is used.";
 
+const AFTER_SHOW: &str = "\
+The columns: time, decision, by whom or what, class, what exactly, on whose behalf, session.";
+
+const AFTER_VERIFY: &str = "\
+Each line of the audit has the hash of the line before it. What was changed, taken out, put in, moved or cut off is \
+found with its line. Whoever can write the files can also write all hashes anew from some line on: keep the head that is \
+printed here, or that of the log (`--log-level audit=info`), in another place, and pass it as `--head` later.";
+
 const AFTER_COMPLETIONS: &str = "\
 For bash: acp-runtime completions bash > ~/.local/share/bash-completion/completions/acp-runtime
 For fish: acp-runtime completions fish > ~/.config/fish/completions/acp-runtime.fish
 For zsh, into a folder of `$fpath`: acp-runtime completions zsh > FOLDER/_acp-runtime";
 
 const AFTER_MODELS: &str = "\
-Beside those of the configuration, a vendor's model can be named as it is: `claude-…` is asked of Anthropic, `gpt-…` and \
+Listed are the models of the configuration, and what is known of those of the vendors for which there is a key; nobody is \
+asked for it. A vendor's model can also be named as it is: `claude-…` is asked of Anthropic, `gpt-…` and \
 `o3` of OpenAI, `gemini-…` of Google, each at its own address and with the key of `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, \
 `GEMINI_API_KEY` or `acp-runtime login`; any other name of Ollama on this machine. `anthropic/…`, `openai/…`, `gemini/…` \
 and `ollama/…` say so.";
 
-/// An ACP agent whose tools, commands and panels are sandboxed WASM components
+/// The program as it is typed.
 #[derive(Debug, Parser)]
-#[command(name = "acp-runtime", version, after_help = with_exit_codes(AFTER_HELP))]
+#[command(name = "acp-runtime", version, about = ABOUT, after_help = with_exit_codes(AFTER_HELP))]
 pub(super) struct Arguments {
     /// Be an ACP agent on stdin and stdout: what an editor starts
     #[arg(long)]
     pub(super) acp: bool,
 
     /// Log in, as `acp-runtime login` does: editors put it behind the arguments that they start the agent with
-    #[arg(long, global = true, hide = true)]
+    #[arg(long, global = true)]
     pub(super) login: bool,
 
     #[command(flatten)]
@@ -73,7 +97,7 @@ pub(super) struct Arguments {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Settings")]
+#[command(next_help_heading = SETTINGS)]
 pub(super) struct SettingsArguments {
     /// The configuration file, in place of the one that `acp-runtime config path` names
     #[arg(long, value_name = "FILE", global = true, allow_hyphen_values = true)]
@@ -120,7 +144,7 @@ pub(super) fn definition() -> clap::Command {
 }
 
 fn with_settings(command: clap::Command, settings: &[Arg]) -> clap::Command {
-    let shown = settings.iter().filter(|argument| !argument.is_hide_set());
+    let shown = settings.iter().filter(|argument| argument.get_help_heading() == Some(SETTINGS));
     let names: Vec<String> = shown.filter_map(|argument| Some(format!("--{}", argument.get_long()?))).collect();
     let pointer = format!("Settings (see `acp-runtime --help`): {}", names.join(", "));
     let after = match command.get_after_help() {
@@ -129,6 +153,27 @@ fn with_settings(command: clap::Command, settings: &[Arg]) -> clap::Command {
     };
     let hidden = settings.iter().map(|argument| argument.clone().hide(true));
     command.args(hidden).after_help(after).mut_subcommands(|command| with_settings(command, settings))
+}
+
+/// The command that these words begin with, as far as there is one: `session list`. What follows may make no sense.
+pub(super) fn command_of(words: impl IntoIterator<Item = OsString>) -> String {
+    let (mut command, mut path) = (definition(), Vec::new());
+    let mut words = words.into_iter().skip(1).map(|word| word.to_string_lossy().into_owned());
+    while let Some(word) = words.next().filter(|word| word != "--") {
+        if let Some(option) = word.strip_prefix("--") {
+            let takes_next =
+                |argument: &Arg| argument.get_long() == Some(option) && argument.get_action().takes_values();
+            if command.get_arguments().any(takes_next) {
+                words.next();
+            }
+        } else if let Some(next) = command.find_subcommand(&word).cloned() {
+            path.push(word);
+            command = next;
+        } else if !word.starts_with('-') {
+            break;
+        }
+    }
+    path.join(" ")
 }
 
 fn modes() -> impl TypedValueParser<Value = Mode> {
@@ -167,6 +212,9 @@ pub(super) enum Command {
     /// Trust the plugins and steering files that a project brings along, or not
     #[command(subcommand)]
     Trust(TrustCommand),
+    /// See and verify what was decided
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// List the models to choose from, what they cost and where their keys are
     #[command(after_help = AFTER_MODELS)]
     Models {
@@ -195,11 +243,11 @@ pub(super) struct RunArguments {
     #[arg(long, value_name = "FOLDER", allow_hyphen_values = true)]
     pub(super) cwd: Option<PathBuf>,
 
-    /// Go on with the latest session of the folder
+    /// Go on with the latest session of the folder in which a model was asked
     #[arg(long = "continue")]
     pub(super) resume: bool,
 
-    /// Go on with that session, in its own folder
+    /// Go on with that session, in its own folder; the beginning of its id is enough
     #[arg(long, value_name = "ID", conflicts_with_all = ["resume", "cwd"])]
     pub(super) session: Option<String>,
 
@@ -234,7 +282,7 @@ pub(super) enum SessionCommand {
     },
     /// Print what was said and done in a session
     Show {
-        /// The session; the newest by default
+        /// The session, or the beginning of its id; the newest by default
         id: Option<String>,
 
         /// Print every event as a line of JSON
@@ -243,7 +291,7 @@ pub(super) enum SessionCommand {
     },
     /// Write a session as one document
     Export {
-        /// The session; the newest by default
+        /// The session, or the beginning of its id; the newest by default
         id: Option<String>,
 
         /// Markdown is for people, JSON for programs; by default JSON for a file `*.json`, else Markdown
@@ -253,10 +301,14 @@ pub(super) enum SessionCommand {
         /// Where it goes, instead of stdout
         #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
         output: Option<PathBuf>,
+
+        /// Replace the file if it is there
+        #[arg(long, requires = "output")]
+        force: bool,
     },
     /// Delete sessions for good
     Delete {
-        /// The sessions
+        /// The sessions, or the beginnings of their ids
         #[arg(value_name = "ID", required = true)]
         ids: Vec<String>,
 
@@ -379,6 +431,61 @@ pub(super) enum TrustCommand {
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub(super) enum AuditCommand {
+    /// Print the decisions, the oldest first: what was wanted, by whom, and who allowed or refused it
+    #[command(after_help = AFTER_SHOW)]
+    Show {
+        /// Only those of this session; the beginning of its id is enough
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+
+        /// Only what this plugin wanted, or was called for: its id, or its name
+        #[arg(long, value_name = "PLUGIN")]
+        plugin: Option<String>,
+
+        /// Only effects of this class
+        #[arg(long, value_name = "CLASS", value_parser = PossibleValuesParser::new(CLASSES))]
+        class: Option<String>,
+
+        /// Only what was decided so
+        #[arg(long, value_name = "DECISION", value_parser = PossibleValuesParser::new(["allow", "deny"]))]
+        decision: Option<String>,
+
+        /// Only from then on: `2026-11-30`, `2026-11-30T10:00:00Z`, or how long ago: `90m`, `2h`, `7d`
+        #[arg(long, value_name = "TIME", value_parser = since)]
+        since: Option<Timestamp>,
+
+        /// Print each as its line of JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Look whether the audit is what was written, and say where it is not
+    #[command(after_help = with_exit_codes(AFTER_VERIFY))]
+    Verify {
+        /// A hash that was kept elsewhere: whether the line with it is still there
+        #[arg(long, value_name = "HASH")]
+        head: Option<Digest>,
+
+        /// Print one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// A moment, a day in UTC, or how long ago.
+fn since(text: &str) -> Result<Timestamp, String> {
+    let wrong =
+        || format!("expected `2026-11-30`, `2026-11-30T10:00:00Z`, or how long ago, such as `2h` or `7d`: `{text}`");
+    let moment = text.parse::<Timestamp>().or_else(|_| format!("{text}T00:00:00Z").parse());
+    if let Ok(moment) = moment {
+        return Ok(moment);
+    }
+    let days = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok());
+    let ago = days.map(|days| SignedDuration::from_hours(24 * i64::from(days))).map_or_else(|| text.parse().ok(), Some);
+    ago.and_then(|ago: SignedDuration| Timestamp::now().checked_sub(ago).ok()).ok_or_else(wrong)
+}
+
 fn secret_name(text: &str) -> Result<SecretName, NameError> {
     SecretName::new(text)
 }
@@ -421,101 +528,5 @@ impl Arguments {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(line: &str) -> Result<Arguments, clap::Error> {
-        let words = std::iter::once("acp-runtime").chain(line.split(' ').filter(|word| !word.is_empty()));
-        read(words.map(Into::into))
-    }
-
-    #[test]
-    fn the_definition_is_sound() {
-        Arguments::command().debug_assert();
-        definition().debug_assert();
-    }
-
-    #[test]
-    fn what_is_typed_is_read() {
-        for line in [
-            "",
-            "--acp",
-            "acp",
-            "acp --log-level debug --log-file /tmp/x",
-            "acp --log-level warn,host=debug,mcp=trace",
-            "--acp --mcp a.json --mcp b.json",
-            "run --mcp a.json hello",
-            "--acp --config c.toml --model script:x.toml --mode auto",
-            "run hello",
-            "run --cwd /p --mode plan --model lab/m --json --allow write:notes/** --allow run --deny fetch -- --hello",
-            "run -",
-            "run --continue --cwd /p hello",
-            "run --session abc hello",
-            "run --cwd --odd hello",
-            "session list --cwd -x",
-            "plugin install -- --odd",
-            "--config -c config check",
-            "session list --cwd /p --json",
-            "session show",
-            "session show abc --json",
-            "session export",
-            "session export abc --format json --output a.md",
-            "session delete a b --yes --json",
-            "plugin list --json",
-            "plugin info aar:notes",
-            "plugin install ./x.wasm --yes",
-            "plugin remove aar:notes",
-            "plugin build --component a --manifest b --output c",
-            "config show",
-            "config path --all",
-            "config check",
-            "config schema",
-            "doctor --json",
-            "models",
-            "models --json",
-            "login",
-            "login lab",
-            "logout lab",
-            "--acp --login",
-            "acp --login",
-            "secret set lab",
-            "secret list --json",
-            "secret remove lab",
-            "completions zsh",
-        ] {
-            assert!(parse(line).is_ok(), "{line}: {:?}", parse(line).err());
-        }
-        for line in [
-            "--apc",
-            "run",
-            "run a b",
-            "run --continue --session abc x",
-            "run --session abc --cwd /p x",
-            "run --mode yolo x",
-            "run --allow wirte x",
-            "run --allow kv:x x",
-            "--log-level loud",
-            "--log-level warn,hots=debug",
-            "session",
-            "plugin install",
-            "plugin build --component a",
-            "completions tcsh",
-            "session list --deny run",
-            "session delete",
-            "session export --format html",
-            "secret set",
-            "secret set lab value",
-            "secret set a.b",
-        ] {
-            assert!(parse(line).is_err(), "{line}");
-        }
-    }
-
-    #[test]
-    fn what_overrides_the_files() {
-        let overrides = parse("run --mode auto --deny run --deny write:a x").unwrap().overrides().unwrap();
-        assert_eq!(overrides.mode, Some(Mode::Auto));
-        assert_eq!(overrides.deny.iter().map(ToString::to_string).collect::<Vec<_>>(), ["run", "write:a"]);
-        assert_eq!(overrides.log_level, None);
-    }
-}
+#[path = "arguments/tests.rs"]
+mod tests;

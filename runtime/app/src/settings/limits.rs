@@ -1,6 +1,6 @@
 //! `[limits]` and `[context]`: how far things may go, and how much the model is shown.
 
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 
 use acp_runtime_agent::context::ContextBudget;
 use acp_runtime_agent::turn::TurnLimits;
@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Timeout;
+use crate::audit::Bounds;
 
 /// `[limits]`
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
@@ -36,6 +37,10 @@ pub struct LimitSettings {
     pub session_days: u32,
     /// Sessions that are kept at most, the latest ones; 0 keeps all.
     pub sessions: u32,
+    /// Bytes after which a file of the audit is full: it is put aside, and the audit goes on in a new one.
+    pub audit_file: NonZeroU64,
+    /// Full files of the audit that are kept, the latest ones; 0 keeps all.
+    pub audit_files: u32,
 }
 
 impl Default for LimitSettings {
@@ -53,11 +58,18 @@ impl Default for LimitSettings {
             message: NonZeroUsize::new(32 << 20).unwrap_or(NonZeroUsize::MIN),
             session_days: 0,
             sessions: 0,
+            audit_file: NonZeroU64::new(16 << 20).unwrap_or(NonZeroU64::MIN),
+            audit_files: 64,
         }
     }
 }
 
 impl LimitSettings {
+    /// How much of the audit is kept.
+    pub fn audit(&self) -> Bounds {
+        Bounds { file: self.audit_file, files: self.audit_files as usize }
+    }
+
     /// The limits of a turn.
     pub fn turn(&self) -> TurnLimits {
         TurnLimits {
