@@ -62,7 +62,7 @@ impl View {
 /// One row of a panel, with the rows below it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Stable across snapshots and unique in one: people's selection hangs on it.
+    /// Stable across snapshots, unique in one, and not empty: people's selection hangs on it.
     pub id: String,
     /// The text of the row.
     pub label: String,

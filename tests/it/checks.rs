@@ -64,6 +64,63 @@ fn a_key_that_is_too_short_to_be_masked() {
     assert_eq!((check.code, check.stderr.as_str()), (Some(0), warning));
 }
 
+/// What is known of a key without fetching it: no program is started for that.
+#[test]
+fn keys_that_cannot_be_had() {
+    let provider = "[providers.lab]\nwire = 'openai-chat'\nmodel = 'm'\nbase_url = 'http://127.0.0.1:1/v1'\n";
+    let missing = Runtime::new().config(&format!("{provider}api_key_env = 'LAB_KEY'\n"));
+    let check = missing.run(&["config", "check"]);
+    let warning = "warning: `lab` needs an API key and none is set\nhint: run `acp-runtime login lab`, or set the \
+                   environment variable `LAB_KEY`, or set `api_key` in `[providers.lab]`\n";
+    assert_eq!((check.code, check.stderr.as_str()), (Some(0), warning));
+    let named = Runtime::new().run(&["--model", "claude-opus-4-8", "config", "check"]);
+    assert!(named.code == Some(0) && named.stderr.starts_with("warning: `anthropic` needs an API key"), "{named:?}");
+    let unfit = missing.env("LAB_KEY", "sk-secret-1\nx").run(&["config", "check"]);
+    let error = "error: the API key of `lab`: the one from the environment variable `LAB_KEY` cannot be sent: it has a \
+                 line end in it; write it without\nhint: correct `LAB_KEY`, or unset it\n";
+    assert_eq!((unfit.code, unfit.stderr.as_str()), (Some(1), error));
+
+    for (command, problem, hint) in [
+        ("['no-such-keeper']", "the program `no-such-keeper` was not found", "install it, or write its whole path"),
+        ("['./text']", "`./text` may not be executed", "name a program, or make the file one with `chmod +x`"),
+    ] {
+        let runtime = Runtime::new().config(&format!("{provider}api_key_command = {command}\n"));
+        // Relative paths begin in the person's own folder.
+        std::fs::write(runtime.outside("text"), "").unwrap();
+        let check = runtime.run(&["config", "check"]);
+        let error = format!("error: the API key of `lab`: `api_key_command`: {problem}\nhint: {hint}\n");
+        assert_eq!((check.code, check.stderr), (Some(1), error));
+    }
+    // Nor is one that is there; the doctor asks it.
+    let asked = Runtime::new().config(&format!("{provider}api_key_command = ['touch', 'asked']\n"));
+    assert_eq!(asked.run(&["config", "check"]).code, Some(0));
+    assert!(!asked.outside("asked").exists(), "nothing is started");
+    let spare = "[providers.spare]\nwire = 'anthropic'\nmodel = 'm'\n";
+    let doctor = Runtime::new().config(&format!("model = 'none'\n{spare}")).run(&["doctor"]);
+    assert!(doctor.stdout.contains("warn  key       `spare` needs an API key and none is set\n"), "{doctor:?}");
+}
+
+/// A folder that cannot be made is not in order, whoever asks.
+#[cfg(target_os = "linux")]
+#[test]
+fn folders_that_cannot_be_made() {
+    let runtime = Runtime::new();
+    std::os::unix::fs::symlink(runtime.outside("nowhere"), runtime.home().join("plugins")).unwrap();
+    std::os::unix::fs::symlink(runtime.outside("nowhere"), runtime.home().join("audit")).unwrap();
+    let doctor = runtime.run(&["doctor"]);
+    for (name, without) in [("plugins", "none can be installed"), ("audit", "decisions are not kept")] {
+        let line = format!(
+            "warn  folders   `HOME/{name}` cannot be written: `HOME/{name}` is a link that leads nowhere; {without}"
+        );
+        assert!(plain(&doctor.stdout, &runtime).contains(&line), "{doctor:?}");
+    }
+    assert!(!runtime.outside("nowhere").exists(), "nothing is made");
+    let nowhere = Runtime::new().env("ACP_RUNTIME_HOME", "/proc/acp-runtime");
+    let doctor = nowhere.run(&["doctor"]);
+    assert!(doctor.stdout.contains("warn  folders   `/proc/acp-runtime/plugins` cannot be written: "), "{doctor:?}");
+    assert!(!doctor.stdout.contains("ok    folders"), "{doctor:?}");
+}
+
 #[test]
 fn files_that_cannot_be_written() {
     let log = Runtime::new().config("log.file = 'no/such/log'\n");

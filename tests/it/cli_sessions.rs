@@ -69,7 +69,7 @@ fn a_session_is_exported_for_people() {
         ```
 
         ```text
-        Replaced `a.md`: 1 lines
+        Replaced `a.md`: 1 line
         ```
 
         ```diff
@@ -105,6 +105,75 @@ fn a_session_is_exported_for_programs() {
     assert_eq!(document["events"], Value::from(shown), "the same events as `show --json`");
     runtime.run(&["session", "export", "--output", "session.JSON"]);
     assert_eq!(runtime.read("session.JSON"), exported.stdout, "the file's name says the form");
+}
+
+/// What was said is its owner's, and nothing that is there is replaced unless that is meant.
+#[cfg(unix)]
+#[test]
+#[expect(clippy::disallowed_methods, reason = "looks at the files, and lays some in the way")]
+fn an_export_is_private_and_replaces_nothing_unasked() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (runtime, _) = with_sessions(1);
+    let export = |more: &[&str]| runtime.run(&[&["session", "export", "--output"][..], more].concat());
+    assert_eq!(export(&["out.md"]).code, Some(0));
+    let path = runtime.project().join("out.md");
+    let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(), 0o600);
+    let whole = runtime.read("out.md");
+
+    std::fs::write(&path, "mine").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let refused = export(&["out.md"]);
+    let told =
+        "error: `out.md` is there, and stays as it is\nhint: name another file, or pass `--force` to replace it\n";
+    assert_eq!((refused.code, refused.stderr.as_str()), (Some(1), told));
+    assert_eq!(runtime.read("out.md"), "mine");
+    assert_eq!(export(&["out.md", "--force"]).code, Some(0));
+    assert_eq!((runtime.read("out.md"), mode()), (whole.clone(), 0o600));
+
+    // A link is the file that it leads to; one that leads nowhere is in the way.
+    std::os::unix::fs::symlink("out.md", runtime.project().join("link.md")).unwrap();
+    assert_eq!(export(&["link.md"]).code, Some(1));
+    std::fs::write(&path, "mine").unwrap();
+    assert_eq!(export(&["link.md", "--force"]).code, Some(0));
+    assert_eq!(runtime.read("out.md"), whole);
+    assert!(runtime.project().join("link.md").is_symlink());
+    std::os::unix::fs::symlink("nowhere.md", runtime.project().join("lost.md")).unwrap();
+    assert_eq!(export(&["lost.md"]).code, Some(1));
+    assert!(!runtime.project().join("nowhere.md").exists());
+    let folder = export(&[".", "--force"]);
+    assert!(folder.code == Some(1) && folder.stderr.contains("it is a folder, not a file"), "{folder:?}");
+    assert_eq!(export(&["/dev/null"]).code, Some(0), "a device is written to, and not replaced");
+    let left: Vec<_> = std::fs::read_dir(runtime.project()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".acp-runtime-")), "{left:?}");
+}
+
+/// The beginning of an id is enough where it is that of one session alone.
+#[test]
+fn a_session_is_named_by_the_beginning_of_its_id() {
+    let (runtime, ids) = with_sessions(2);
+    let common = ids[0].bytes().zip(ids[1].bytes()).take_while(|(one, other)| one == other).count();
+    let (begin, shared) = (&ids[0][..=common], &ids[0][..common]);
+    let shown = runtime.run(&["session", "show", begin]);
+    assert_eq!((shown.code, shown.stdout), (Some(0), runtime.run(&["session", "show", &ids[0]]).stdout));
+    assert_eq!(runtime.run(&["session", "export", begin]).code, Some(0));
+    let json = runtime.run(&["run", "--session", begin, "--json", "/status"]).stdout;
+    assert!(json.lines().all(|line| line.contains(&ids[0])), "{json}");
+
+    for command in [&["session", "show"][..], &["session", "export"], &["session", "delete", "--yes"]] {
+        let ambiguous = runtime.run(&[command, &[shared]].concat());
+        assert_eq!((ambiguous.code, ambiguous.stdout.as_str()), (Some(2), ""), "{ambiguous:?}");
+        let first =
+            format!("error: `{shared}` is the beginning of 2 sessions\nhint: write more of the one that is meant:\n");
+        assert!(ambiguous.stderr.starts_with(&first), "{ambiguous:?}");
+        for id in &ids {
+            assert!(ambiguous.stderr.contains(&format!("\n  {id}  ")), "{ambiguous:?}");
+        }
+    }
+    let unknown = runtime.run(&["session", "show", ""]);
+    assert!(unknown.code == Some(2) && unknown.stderr.starts_with("error: unknown session ``"), "{unknown:?}");
+    assert_eq!(runtime.run(&["session", "delete", "--yes", begin]).code, Some(0));
+    assert_eq!(listed(&runtime).len(), 1);
 }
 
 #[test]

@@ -57,6 +57,27 @@ async fn the_policy_is_what_the_gate_judges_by() {
     editor.close().await;
 }
 
+/// Without a person, what would be asked for is a no, unless it was allowed beforehand.
+#[test]
+fn the_policy_of_a_run_is_what_it_was_given() {
+    let runtime = Runtime::new();
+    let policy = |arguments: &[&str]| runtime.run(&[&["run"][..], arguments, &["/policy"]].concat()).stdout;
+    let bare = policy(&[]);
+    let nobody = "- write a file: no, unless `/permissions` has an answer: there is nobody to ask\n";
+    assert!(bare.contains(nobody) && !bare.contains("is asked for,") && !bare.contains("beforehand"), "{bare}");
+    let given = policy(&["--allow", "write:notes/**", "--allow", "run", "--deny", "delete"]);
+    for line in [
+        nobody,
+        "- run a program: yes: it was allowed beforehand\n",
+        "- delete a file: no: `delete` is on the deny list\n",
+        "allowed beforehand where it is one of these:\n\n- `write:notes/**`\n- `run`\n",
+    ] {
+        assert!(given.contains(line), "`{line}` is not in {given}");
+    }
+    let plan = policy(&["--allow", "all", "--mode", "plan"]);
+    assert!(plan.contains("- run a program: no: the session is in mode `plan`"), "{plan}");
+}
+
 #[tokio::test]
 async fn a_cleared_session_begins_anew_for_its_model_alone() {
     let double = ModelDouble::start((0..3).map(|_| Reply::text("ok"))).await;

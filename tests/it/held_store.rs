@@ -31,6 +31,22 @@ fn a_command_says_who_is_in_the_way() {
     assert!(begin.elapsed() < 2 * PATIENCE, "{:?}", begin.elapsed());
 }
 
+/// Also a command that asks the store only in passing comes to an end.
+#[test]
+fn a_command_that_only_looks_ends_in_time() {
+    let runtime = Runtime::new();
+    let _held = runtime.hold_store();
+    let begin = Instant::now();
+    let doctor = finish(runtime.command(&["doctor"]));
+    assert!(doctor.code == Some(1) && doctor.stdout.contains("fail  sessions  the session store at `"), "{doctor:?}");
+    let list = finish(runtime.command(&["plugin", "list"]));
+    assert_eq!(list.code, Some(0), "{list:?}");
+    assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+    for told in [doctor.stderr, list.stderr] {
+        assert!(!told.contains("does not come to an end"), "{told}");
+    }
+}
+
 #[tokio::test]
 async fn an_agent_says_so_and_goes_on_when_it_is_free() {
     let runtime = Runtime::new();

@@ -302,5 +302,12 @@ async fn a_panel_that_cannot_be_drawn_is_an_error_of_its_own() {
     assert_eq!(shown, format!("error: {details}"));
     let other = editor.call("_aar/panel_snapshot", json!({ "sessionId": session, "panel": "tasks" })).await;
     assert_eq!(other["panel"], "tasks");
-    editor.close().await;
+
+    // A node that cannot be named could not be acted on.
+    let shown = editor.prompt(&session, "/panel nameless").await.text();
+    let problem = "node 1 of the panel (`Below`) has no id";
+    assert!(shown.starts_with("error: panel `nameless` failed: ") && shown.contains(problem), "{shown}");
+    let ended = editor.close().await;
+    let line = ended.stderr.lines().find(|line| line.contains("the panel `nameless` cannot be drawn"));
+    assert!(line.is_some_and(|line| line.contains(problem) && line.contains("plugin=")), "{}", ended.stderr);
 }

@@ -189,6 +189,10 @@ async fn what_is_not_offered_is_refused_with_what_is() {
         assert_eq!(error.code, -32602);
         error.data
     };
+    let params = json!({ "sessionId": session, "configId": "mode", "value": "yolo" });
+    let error = editor.request("session/set_config_option", params).await.unwrap_err();
+    let there_are = "not a value of this option; there are `review`, `auto-edit`, `auto`, `read-only`, `plan`";
+    assert!(error.message.ends_with(there_are), "who shows the message alone shows them, too: {error:?}");
     let modes = json!(["review", "auto-edit", "auto", "read-only", "plan"]);
     let data = refused(json!({ "sessionId": session, "configId": "mode", "value": "yolo" })).await;
     assert_eq!(data, json!({ "value": "not a value of this option", "available": modes }));

@@ -106,6 +106,48 @@ fn a_plugin_is_told_of_whole() {
     assert_eq!((&file["digest"], &file["origin"]), (&json!(digest), &json!("not installed")));
 }
 
+/// A plugin that the configuration does not fit is never shown as on: what is wrong is said, and where it is corrected.
+#[tokio::test]
+async fn settings_that_do_not_fit_are_told_of_everywhere() {
+    let runtime = built(Runtime::new().config("[plugins.settings.'acme:list']\nfolder = 'a'\ncolour = 'gren'\n"));
+    assert_eq!(runtime.run(&["plugin", "install", "list.wasm", "--yes"]).code, Some(0));
+    let problem = "left out: its settings in the configuration are not valid: /colour: \"gren\" is not one of \"red\" or \
+                   \"blue\"";
+    let place = format!("`[plugins.settings.\"acme:list\"]` in `{}`", runtime.home().join("config.toml").display());
+    for command in [&["plugin", "list"][..], &["plugin", "info", "acme:list"]] {
+        let told = runtime.run(command);
+        let warning = format!("warning: `acme:list` is {problem}\nhint: correct {place}\n");
+        assert!(told.code == Some(0) && told.stderr.contains(&warning), "{told:?}");
+    }
+    assert!(runtime.run(&["plugin", "list"]).stdout.contains("acme:list  1.2.0  left out  "));
+    let listed = runtime.run(&["plugin", "list", "--json"]).stdout;
+    let line = listed.lines().find(|line| line.contains("acme:list")).unwrap();
+    assert!(serde_json::from_str::<Value>(line).unwrap()["problem"].as_str().unwrap().contains("/colour"), "{line}");
+
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let say = async |text: &str| editor.prompt(&session, text).await.text();
+    let plugins = say("/plugins").await;
+    assert!(
+        plugins.contains(&format!("- `acme:list` ({problem}; correct {place}, and begin anew) – List")),
+        "{plugins}"
+    );
+    let status = say("/status").await;
+    assert!(status.contains("- plugins: 4 of 4 on\n"), "{status}");
+    assert!(
+        status.contains(&format!("- plugin `acme:list`: {problem}; correct {place}, and begin anew\n")),
+        "{status}"
+    );
+    let refused = say("/plugins on acme:list").await;
+    assert!(
+        refused.contains(&format!("the plugin `acme:list` is {problem}: correct {place}, and begin anew")),
+        "{refused}"
+    );
+    let doctor = say("/doctor").await;
+    assert!(doctor.contains("- `acme:list` (installed, left out) – not called"), "{doctor}");
+    editor.close().await;
+}
+
 #[test]
 fn a_list_says_what_each_may_do() {
     let runtime = built(Runtime::new());

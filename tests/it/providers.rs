@@ -2,6 +2,8 @@
 //! leads to, and the ways to it.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::Stdio;
 use std::time::Instant;
 
 use acp_runtime_tests::model_double::{ModelDouble, Reply, Stop};
@@ -326,11 +328,11 @@ fn a_models_name_leads_to_its_vendor() {
     let configured = table(&configured, &["gpt-5.2", "gpt-5.1", "claude-opus-4-8", "claude-haiku-4-5", "work"]);
     expect![[r#"
         claude-opus-4-8 0: * anthropic/claude-opus-4-8  anthropic, 1000000 tokens, 5 in and 25 out USD a million, no key yet
-        gpt-5.2 0: * openai/gpt-5.2  openai-responses, 400000 tokens, 1.75 in and 14 out USD a million, key from the environment variable `OPENAI_API_KEY`
-        o3 0: * openai/o3  openai-responses, 200000 tokens, 2 in and 8 out USD a million, key from the environment variable `OPENAI_API_KEY`
+        gpt-5.2 0: * openai/gpt-5.2        openai-responses, 400000 tokens, 1.75 in and 14 out USD a million, key from the environment variable `OPENAI_API_KEY`
+        o3 0: * openai/o3             openai-responses, 200000 tokens, 2 in and 8 out USD a million, key from the environment variable `OPENAI_API_KEY`
         gemini-3.5-flash 0: * gemini/gemini-3.5-flash  gemini, 1048576 tokens, 1.5 in and 9 out USD a million, no key yet
-        qwen3.8:27b 0: * ollama/qwen3.8:27b  ollama, no key needed
-        openai/gpt-9 0: * openai/gpt-9  openai-responses, key from the environment variable `OPENAI_API_KEY`
+        qwen3.8:27b 0: * ollama/qwen3.8:27b    ollama, no key needed
+        openai/gpt-9 0: * openai/gpt-9          openai-responses, key from the environment variable `OPENAI_API_KEY`
         opnai/gpt-9 2: error: no provider `opnai` for the model `opnai/gpt-9`; no provider is configured, and without that there are `anthropic`, `gemini`, `ollama`, `openai`
         hint: see `model` and `[providers]` in the file of `acp-runtime config path`
         anthropic 2: error: `anthropic` is a provider without a model; name one as `anthropic/MODEL`, or add `[providers.anthropic]`
@@ -347,6 +349,52 @@ fn a_models_name_leads_to_its_vendor() {
     expect![[r#"
         {"id":"anthropic/claude-opus-4-8","default":true,"wire":"anthropic","context_window":1000000,"price":{"input":5.0,"cached":0.5,"output":25.0,"currency":"USD"},"provider":"anthropic","needs_key":true,"key":null}
     "#]].assert_eq(&json.stdout);
+}
+
+/// A key is enough: its vendor's models are there to choose, without that anybody is asked for them.
+#[tokio::test]
+async fn a_key_brings_the_models_of_its_vendor() {
+    let ids = |listed: &str| -> Vec<String> {
+        listed.lines().filter_map(|line| line[2..].split(' ').next()).map(str::to_owned).collect()
+    };
+    let none = Runtime::new().run(&["models"]);
+    assert_eq!(ids(&none.stdout), ["none"]);
+    let others = "Any other model can be named, too: `claude-…` is asked of Anthropic, `gpt-…` and `o3` of OpenAI, \
+                  `gemini-…` of Google, another name of Ollama on this machine, and `PROVIDER/MODEL` of that provider.";
+    let keyless = "There is no key yet for `anthropic`, `gemini`, `openai`: see `acp-runtime models --help`.";
+    assert_eq!(none.stderr, format!("{others} {keyless}\n"));
+
+    let runtime = Runtime::new().env("ANTHROPIC_API_KEY", "sk-secret-1").config("secrets.store = 'file'\n");
+    let mut set = runtime.command(&["secret", "set", "openai"]);
+    let mut child = set.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"sk-secret-2\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    let listed = runtime.run(&["models"]);
+    let line = listed.stdout.lines().find(|line| line.contains("claude-opus-4-8")).unwrap();
+    assert!(line.ends_with("key from the environment variable `ANTHROPIC_API_KEY`"), "{line}");
+    let line = listed.stdout.lines().find(|line| line.contains("openai/gpt-5.6-sol")).unwrap();
+    assert!(line.ends_with("key from the secret `openai`"), "{line}");
+    assert!(!listed.stdout.contains("gemini") && listed.stdout.starts_with("* none"), "{}", listed.stdout);
+    assert!(
+        listed.stderr.ends_with("no key yet for `gemini`: see `acp-runtime models --help`.\n"),
+        "{}",
+        listed.stderr
+    );
+
+    let (editor, session, answer) = {
+        let editor = runtime.editor().await;
+        let params = json!({ "cwd": runtime.project(), "mcpServers": [] });
+        let answer = editor.call("session/new", params).await;
+        let session = answer["sessionId"].as_str().unwrap().to_owned();
+        (editor, session, answer)
+    };
+    let offered = answer["configOptions"].as_array().unwrap().iter().find(|option| option["id"] == "model").unwrap();
+    assert!(offered.to_string().contains("anthropic/claude-opus-4-8"), "{offered}");
+    let told = editor.prompt(&session, "/model").await.text();
+    assert!(told.contains("- `openai/gpt-5.6-sol` – gpt-5.6-sol (openai)") && told.contains(others), "{told}");
+    let chosen = editor.prompt(&session, "/model anthropic/claude-opus-4-8").await.text();
+    assert!(chosen.contains("- **now** `anthropic/claude-opus-4-8`"), "{chosen}");
+    editor.close().await;
 }
 
 /// Qwen's efforts are asked for over Ollama's compatible address, the others in Ollama's own format.

@@ -1,5 +1,6 @@
 //! `acp-runtime run`: what is piped into it, what it writes for programs and for a terminal, and sessions that go on.
 
+use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Stdio};
 
@@ -145,6 +146,43 @@ fn programs_are_told_what_an_editor_is() {
     assert_eq!(end["error"]["code"], -32000, "{end}");
 }
 
+/// The last line and the exit code say the same.
+#[test]
+fn programs_are_told_what_was_not_done() {
+    let runtime = Runtime::new();
+    let mut table = String::new();
+    for prompt in [
+        "/status",
+        "/tolls",
+        "/call no_such_tool {}",
+        "/call update_plan {\"plan\": 5}",
+        "/call read_file {\"path\": \"absent\"}",
+        "/call write_file {\"path\": \"a\", \"content\": \"b\"}",
+        "Hello",
+    ] {
+        let finished = runtime.run(&["run", "--json", prompt]);
+        let mut end = lines(&finished.stdout).pop().expect("a last line");
+        end.as_object_mut().unwrap().remove("sessionId").expect("of a session");
+        writeln!(table, "{prompt}: exit {}\n  {end}", finished.code.unwrap()).unwrap();
+    }
+    expect![[r#"
+        /status: exit 0
+          {"result":{"stopReason":"end_turn"}}
+        /tolls: exit 2
+          {"error":{"code":-32602,"message":"there is no command `/tolls`","data":{"details":"there is no command `/tolls`\nhint: did you mean `/tools`?","reason":"misused"}}}
+        /call no_such_tool {}: exit 2
+          {"error":{"code":-32602,"message":"there is no tool `no_such_tool`","data":{"details":"there is no tool `no_such_tool`\nhint: type `/tools` for those that there are","reason":"misused"}}}
+        /call update_plan {"plan": 5}: exit 2
+          {"error":{"code":-32602,"message":"/plan: 5 is not of type \"array\"","data":{"details":"/plan: 5 is not of type \"array\"","reason":"misused"}}}
+        /call read_file {"path": "absent"}: exit 1
+          {"error":{"code":-32603,"message":"`absent` does not exist","data":{"details":"`absent` does not exist","reason":"failed"}}}
+        /call write_file {"path": "a", "content": "b"}: exit 1
+          {"error":{"code":-32603,"message":"write `a`: it needs a person's approval and there is nobody to ask","data":{"details":"write `a`: it needs a person's approval and there is nobody to ask\nhint: allow it beforehand with `--allow write:a`, or run in an editor","reason":"failed"}}}
+        Hello: exit 2
+          {"error":{"code":-32603,"message":"no model is configured","data":{"details":"no model is configured","reason":"unconfigured"}}}
+    "#]].assert_eq(&table);
+}
+
 #[test]
 fn a_session_goes_on() {
     let runtime = Runtime::scripted(&says("Yes.")).file("other/x", "");
@@ -172,6 +210,44 @@ fn a_session_goes_on() {
     assert!(lines(&json).iter().all(|line| line["sessionId"] == *first), "{json}");
     let unknown = runtime.run(&["run", "--session", "nope", "x"]);
     assert_eq!((unknown.code, unknown.stderr.lines().next()), (Some(2), Some("error: unknown session `nope`")));
+}
+
+/// What only commands were typed in is nothing to come back to: it is not kept, and what an editor keeps of it is passed
+/// over.
+#[tokio::test]
+async fn commands_alone_make_no_session() {
+    let runtime = Runtime::scripted(&says("Yes.")).file("a.txt", "hello");
+    for prompt in ["/status", "/call read_file {\"path\": \"a.txt\"}", "/call read_file {\"path\": \"b\"}", "/tolls"] {
+        runtime.run(&["run", prompt]);
+        assert_eq!(ids(&runtime), [""; 0], "{prompt}");
+    }
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    editor.prompt(&session, "/status").await;
+    editor.close().await;
+    let none = runtime.run(&["run", "--continue", "More"]);
+    assert!(none.code == Some(2) && none.stderr.contains("to go on with: none in which a model was asked"), "{none:?}");
+    assert_eq!(runtime.run(&["run", "First"]).code, Some(0));
+    let first = ids(&runtime).remove(0);
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    editor.prompt(&session, "/status").await;
+    editor.close().await;
+    assert_eq!(runtime.run(&["run", "--continue", "Second"]).code, Some(0));
+    assert_eq!(runtime.run(&["session", "show", &first]).stdout, "> First\nYes.\n> Second\nYes.\n");
+    // A command in a session that was there takes nothing away.
+    assert_eq!(runtime.run(&["run", "--session", &first, "/status"]).code, Some(0));
+    assert!(ids(&runtime).contains(&first));
+}
+
+/// What an output is kept whole for stays.
+#[test]
+fn a_command_whose_output_is_kept_whole_keeps_its_session() {
+    let runtime = Runtime::new()
+        .file("long.txt", &"many words in a line\n".repeat(2000))
+        .config("[limits]\ntool_output = 4096\n");
+    assert_eq!(runtime.run(&["run", "/call read_file {\"path\": \"long.txt\"}"]).code, Some(0));
+    assert_eq!(ids(&runtime).len(), 1);
 }
 
 /// Speaks, calls what does not end when it is told to, and waits.
@@ -249,6 +325,7 @@ fn without_a_model_nothing_was_done() {
         );
         let json = runtime.run(&["run", "--json", prompt]);
         assert_eq!(json.code, Some(2), "{prompt}: {json:?}");
-        assert_eq!(lines(&json.stdout).pop().unwrap()["result"]["stopReason"], "end_turn");
+        let end = lines(&json.stdout).pop().unwrap();
+        assert_eq!(end["error"]["data"]["reason"], "unconfigured", "{prompt}: {end}");
     }
 }

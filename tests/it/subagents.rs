@@ -183,7 +183,7 @@ async fn children_share_the_turn_s_budget() {
         ("turn_tokens = 700", 50, "max_tokens", 7, "it used 700 tokens of 700, and `limits.turn_tokens`"),
         ("turn_cost = 6", 50, "max_tokens", 6, "it cost 6 USD of 6, and `limits.turn_cost`"),
         // One for each child and two for the turn, whose second answer asks for one call more.
-        ("model_requests = 5", 1, "max_turn_requests", 5, "it asked the model 1 times, and `max_requests`"),
+        ("model_requests = 5", 1, "max_turn_requests", 5, "it asked the model 1 time, and `max_requests`"),
     ] {
         let (turn, asked) = three_at_once(limits, max_requests).await;
         assert_eq!((turn.stop.as_str(), asked), (stop, requests), "{limits}: {}", turn.text());

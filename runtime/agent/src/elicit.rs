@@ -9,7 +9,11 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
+use crate::plain;
 use crate::transcript::ToolCallId;
+
+/// Characters of the choices that are named to those who took another one.
+const CHOICES: usize = 400;
 
 /// A form for the person.
 #[derive(Debug, Clone, PartialEq)]
@@ -147,14 +151,15 @@ impl FieldKind {
         }
     }
 
-    fn expected(&self) -> &'static str {
+    fn expected(&self) -> String {
+        let listed = |choices: &[String]| format!("of its choices (`{}`)", plain::line(&choices.join("`, `"), CHOICES));
         match self {
-            Self::Text => "a text",
-            Self::Integer => "a whole number",
-            Self::Number => "a number",
-            Self::Boolean => "yes or no",
-            Self::Choice(_) => "one of its choices",
-            Self::Choices(_) => "some of its choices",
+            Self::Text => "a text".to_owned(),
+            Self::Integer => "a whole number".to_owned(),
+            Self::Number => "a number".to_owned(),
+            Self::Boolean => "yes or no".to_owned(),
+            Self::Choice(choices) => format!("one {}", listed(choices)),
+            Self::Choices(choices) => format!("some {}", listed(choices)),
         }
     }
 }
@@ -239,9 +244,12 @@ mod tests {
             (json!({ "text": "x", "whole": -3, "number": 1.5 }), r#"{"text":"x","whole":-3,"number":1.5}"#),
             (json!({ "text": "x", "sure": "yes" }), "`sure` was not answered with yes or no"),
             (json!({ "text": "x", "one": "b", "some": ["a", "c"] }), r#"{"text":"x","one":"b","some":["a","c"]}"#),
-            (json!({ "text": "x", "one": "d" }), "`one` was not answered with one of its choices"),
-            (json!({ "text": "x", "some": ["a", 1] }), "`some` was not answered with some of its choices"),
-            (json!({ "text": "x", "some": "a" }), "`some` was not answered with some of its choices"),
+            (json!({ "text": "x", "one": "d" }), "`one` was not answered with one of its choices (`a`, `b`, `c`)"),
+            (
+                json!({ "text": "x", "some": ["a", 1] }),
+                "`some` was not answered with some of its choices (`a`, `b`, `c`)",
+            ),
+            (json!({ "text": "x", "some": "a" }), "`some` was not answered with some of its choices (`a`, `b`, `c`)"),
         ] {
             let sorted = |text: &str| serde_json::from_str::<Value>(text).map_or(text.to_owned(), |v| v.to_string());
             assert_eq!(sorted(&check(answer.clone())), sorted(checked), "{answer}");

@@ -395,7 +395,8 @@ impl Gate {
 
     /// Keeps a line about something that was allowed and then not done: `by` is the rule of whoever does it.
     pub fn record_undone(&self, origin: &Origin, effect: &Effect, by: &str) {
-        self.audit.record(AuditEntry { origin, effect, allowed: false, by, times: 1 });
+        let took = Duration::ZERO;
+        self.audit.record(AuditEntry { origin, effect, allowed: false, by, times: 1, bytes: None, took });
     }
 
     async fn wishes(&self, effects: Vec<Effect>) -> Vec<Wish> {

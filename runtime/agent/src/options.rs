@@ -57,8 +57,41 @@ pub struct PluginChoice {
 pub struct WithheldPlugin {
     /// The plugin.
     pub plugin: PluginChoice,
-    /// What disables it, as the end of a sentence: a key and its file.
-    pub by: String,
+    /// Why.
+    pub why: Withheld,
+}
+
+/// Why sessions are without a plugin that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Withheld {
+    /// It was disabled: by what, as the end of a sentence, a key and its file.
+    Disabled(String),
+    /// It cannot be used with what is configured for it.
+    Misconfigured {
+        /// What is wrong, as a sentence without its end.
+        problem: String,
+        /// What to correct, as the end of a sentence: a key and its file.
+        place: String,
+    },
+}
+
+impl Withheld {
+    /// What brings the plugin back, as a part of a sentence.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Disabled(_) => "take it out there".to_owned(),
+            Self::Misconfigured { place, .. } => format!("correct {place}"),
+        }
+    }
+}
+
+impl std::fmt::Display for Withheld {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Disabled(by) => write!(f, "disabled by {by}"),
+            Self::Misconfigured { problem, .. } => write!(f, "left out: {problem}"),
+        }
+    }
 }
 
 /// What was chosen in a session; what is absent was left as configured.
@@ -102,12 +135,12 @@ pub enum OptionError {
     #[error("{0}")]
     Model(String),
     /// The plugin cannot be switched here.
-    #[error("the plugin `{plugin}` is disabled by {by}: take it out there, and begin anew")]
+    #[error("the plugin `{plugin}` is {why}: {}, and begin anew", .why.remedy())]
     Withheld {
         /// The plugin.
         plugin: PluginId,
-        /// What disables it.
-        by: String,
+        /// Why.
+        why: Withheld,
     },
 }
 
@@ -182,6 +215,11 @@ impl Options {
         models
     }
 
+    /// How models are named that the list does not have, in sentences; empty where there are no others.
+    pub fn other_models(&self) -> String {
+        self.models.others()
+    }
+
     /// What was chosen, for a session that begins as this one is.
     pub fn choices(&self) -> Choices {
         let (model, effort) = self.seat.get();
@@ -248,7 +286,9 @@ impl Options {
     fn absent(&self, option: &str) -> OptionError {
         let plugin = option.strip_prefix(id::PLUGIN).unwrap_or_default();
         match self.withheld.iter().find(|withheld| withheld.plugin.id.as_str() == plugin) {
-            Some(WithheldPlugin { plugin, by }) => OptionError::Withheld { plugin: plugin.id.clone(), by: by.clone() },
+            Some(WithheldPlugin { plugin, why }) => {
+                OptionError::Withheld { plugin: plugin.id.clone(), why: why.clone() }
+            }
             None => OptionError::Unknown { available: self.list().into_iter().map(|option| option.id).collect() },
         }
     }

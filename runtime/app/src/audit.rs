@@ -66,7 +66,7 @@ struct Writer {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Record {
-    Decision(Decision),
+    Decision(Box<Decision>),
     /// A session has ended.
     End {
         time: String,
@@ -164,7 +164,7 @@ impl AuditSink for SessionSink {
             times = decision.times,
         );
         self.decisions.fetch_add(1, Ordering::Relaxed);
-        self.log.0.keep(Record::Decision(decision));
+        self.log.0.keep(Record::Decision(Box::new(decision)));
     }
 }
 

@@ -37,7 +37,7 @@ use acp_runtime_agent::model::{Model, ModelChoice, ModelError, ModelSource};
 use acp_runtime_agent::transcript::Price;
 
 use self::client::HttpClient;
-pub use self::keys::{KeyPlace, KeySource};
+pub use self::keys::{KeyPlace, KeySource, unfit};
 use self::none::NoModel;
 use self::provider::{Provider, ProviderModel};
 use self::script::ScriptModel;
@@ -88,6 +88,19 @@ pub struct AboutModel {
     pub price: Option<Price>,
     /// What is known of its provider's key.
     pub key: Option<ProviderKey>,
+}
+
+/// What stands between a provider and its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyProblem {
+    /// The provider's name in the settings.
+    pub provider: String,
+    /// A sentence without its end.
+    pub problem: String,
+    /// What to do about it.
+    pub hint: String,
+    /// Whether what is there cannot be used, and not only nothing is there.
+    pub is_broken: bool,
 }
 
 /// A key that was fetched.
@@ -249,6 +262,13 @@ impl Models {
         self.providers.values().filter_map(|provider| provider.short_key()).collect()
     }
 
+    /// What stands between the settings' providers, and that of the default model, and their keys, as far as that can be
+    /// known without fetching any.
+    pub fn key_problems(&self) -> Vec<KeyProblem> {
+        let default = self.provider_of(&self.default).filter(|provider| !self.providers.contains_key(provider.name()));
+        self.providers.values().map(Arc::as_ref).chain(default).filter_map(Provider::key_problem).collect()
+    }
+
     /// What is known of the key of a model's provider; none for a model without one.
     pub fn key(&self, id: &str) -> Option<ProviderKey> {
         self.provider_of(id).map(Provider::key_state)
@@ -306,15 +326,31 @@ impl Models {
 }
 
 impl ModelSource for Models {
-    /// Those of the settings, and the default where it is not among them.
+    /// Those of the settings, those that are known of the vendors for which there seems to be a key, and the default
+    /// where it is not among them. Asks nobody.
     fn list(&self) -> Vec<ModelChoice> {
         let mut choices: Vec<ModelChoice> = self.providers.values().flat_map(|provider| provider.choices()).collect();
+        let keyed = self.vendors.values().filter(|vendor| vendor.key_state().from.is_some());
+        choices.extend(keyed.flat_map(|vendor| vendor.known()));
         let default = self.full_id(&self.default);
         if !choices.iter().any(|choice| choice.id == default) {
             let name = if default == NONE { "No model".to_owned() } else { default.clone() };
             choices.insert(0, ModelChoice { id: default, name, group: None });
         }
         choices
+    }
+
+    fn others(&self) -> String {
+        let without = self.vendors.values().filter(|vendor| vendor.missing_key().is_some());
+        let without: Vec<&str> = without.map(|vendor| vendor.name()).collect();
+        let keyless = match without.as_slice() {
+            [] => String::new(),
+            names => format!(" There is no key yet for `{}`: see `acp-runtime models --help`.", names.join("`, `")),
+        };
+        format!(
+            "Any other model can be named, too: `claude-…` is asked of Anthropic, `gpt-…` and `o3` of OpenAI, \
+             `gemini-…` of Google, another name of Ollama on this machine, and `PROVIDER/MODEL` of that provider.{keyless}"
+        )
     }
 
     fn open(&self, id: Option<&str>) -> Result<Arc<dyn Model>, String> {
@@ -426,6 +462,13 @@ mod tests {
 
         let scripted = models(Some("script:a.toml"), TWO).unwrap();
         assert_eq!(ids(&scripted)[..2], ["script:a.toml", "lab/org/small"]);
+
+        let keys = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "sk-secret-1".to_owned());
+        let keyed = Models::new(None, BTreeMap::new(), Arc::new(keys), &Redaction::default()).unwrap();
+        let listed = ids(&keyed);
+        assert_eq!(listed[..2], ["none", "anthropic/claude-fable-5-1"]);
+        assert!(listed[1..].iter().all(|id| id.starts_with("anthropic/claude-")), "{listed:?}");
+        assert!(keyed.others().ends_with("no key yet for `gemini`, `openai`: see `acp-runtime models --help`."));
 
         let empty = models(None, "").unwrap();
         assert_eq!(empty.list(), [ModelChoice { id: "none".to_owned(), name: "No model".to_owned(), group: None }]);

@@ -3,7 +3,6 @@
 //! [`SecretStore`] is the one place. Values go to the system's keyring where one answers, else to a file that nobody
 //! else may read; the file also says which secrets there are, so listing them asks no keyring. Another process's changes
 //! are seen at once. Knows nothing about providers. Tested beside the code with keyrings that fail and hang.
-#![expect(clippy::disallowed_methods, reason = "this room owns the file of secrets")]
 
 mod command;
 mod file;

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use acp_runtime_agent::capability::EffectPattern;
+use acp_runtime_agent::capability::{EffectPattern, PluginId};
 use acp_runtime_agent::policy::Mode;
 
 pub use exec::ExecSettings;
@@ -148,6 +148,11 @@ impl Settings {
     /// The user's file, which may not be there.
     pub fn file(&self) -> &Path {
         &self.file
+    }
+
+    /// Where a plugin's own settings are, as a part of a sentence.
+    pub fn plugin_place(&self, id: &PluginId) -> String {
+        format!("`[plugins.settings.\"{id}\"]` in `{}`", self.file.display())
     }
 
     /// Makes the relative paths of the file relative to its folder, and `~/` the user's home.

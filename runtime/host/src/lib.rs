@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`kernel_files`] | which files are no disk's |
 //! | [`regular_file`] | opening and reading what is a file and nothing else |
+//! | [`whole_file`] | files that come to be at once |
 //! | [`links`] | where links lead, and opening without following any |
 //! | [`limits`] | how much a plugin may use |
 //! | [`manifest`] | what a plugin says of itself |
@@ -53,3 +54,4 @@ pub mod scope;
 pub mod secrets;
 mod state;
 mod wasi;
+pub mod whole_file;

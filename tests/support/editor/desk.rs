@@ -56,6 +56,8 @@ pub enum Manner {
     Serve,
     /// Says no, with that code and message.
     Refuse(i64, &'static str),
+    /// Answers with that JSON as the result.
+    Give(&'static str),
     /// Nothing, until [`EditorDouble::serve_ignored`](super::EditorDouble::serve_ignored).
     Ignore,
 }
@@ -214,6 +216,10 @@ impl Desk {
         match (options.manner)(method) {
             Manner::Serve => self.serve(options, id, method, params, late),
             Manner::Refuse(code, message) => Some(json!({ "error": { "code": code, "message": message } })),
+            Manner::Give(result) => {
+                let result: Value = serde_json::from_str(result).expect("a result is JSON");
+                Some(json!({ "result": result }))
+            }
             Manner::Ignore => {
                 self.ignored.push((id.clone(), method.to_owned(), params.clone()));
                 None

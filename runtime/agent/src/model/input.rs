@@ -81,14 +81,11 @@ fn said(error: &ValidationError<'_>) -> String {
                 [only] if only.instance_path() == error.instance_path() => wanted(only),
                 _ => None,
             };
-            match alternatives().map(own).collect::<Option<Vec<_>>>() {
-                Some(wanted) => none_of(&value(), &wanted.concat()),
-                None => {
-                    let firsts = alternatives().filter_map(<[_]>::first).take(NAMED).map(said);
-                    let firsts: Vec<String> = firsts.collect();
-                    format!("{} has none of the forms that it can have: {}", value(), firsts.join(", or "))
-                }
+            if let Some(wanted) = alternatives().map(own).collect::<Option<Vec<_>>>() {
+                return none_of(&value(), &wanted.concat());
             }
+            let firsts: Vec<String> = alternatives().filter_map(<[_]>::first).take(NAMED).map(said).collect();
+            format!("{} has none of the forms that it can have: {}", value(), firsts.join(", or "))
         }
         _ => error.to_string(),
     }

@@ -22,6 +22,11 @@ pub trait ModelSource: Send + Sync {
     /// Those to choose from.
     fn list(&self) -> Vec<ModelChoice>;
 
+    /// How models are named that are not among those, in sentences for people; empty where there are no others.
+    fn others(&self) -> String {
+        String::new()
+    }
+
     /// The model of that id, else the one that sessions begin with. The error is a sentence that says what there is.
     fn open(&self, id: Option<&str>) -> Result<Arc<dyn Model>, String>;
 }

@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::Outbox;
+use crate::capability::EffectPattern;
 use crate::elicit::{Elicitor, Form, Page, Reply};
 use crate::gate::{Approval, Approver, Ask, Permit};
 use crate::terminal::{Ran, ShellCommand, Terminal, TerminalError, Viewer};
@@ -35,6 +36,10 @@ impl Approver for OrderedApprover {
                 Err(_) => Approval::NoChannel,
             }
         })
+    }
+
+    fn beforehand(&self) -> Option<&[EffectPattern]> {
+        self.inner.beforehand()
     }
 }
 

@@ -12,9 +12,11 @@ use std::time::Duration;
 
 use agent_client_protocol::v1::schema;
 use agent_client_protocol::{
-    Client, ConnectionTo, Error, JsonRpcNotification, JsonRpcRequest, is_connection_terminated,
+    Client, ConnectionTo, Error, ErrorCode, JsonRpcNotification, JsonRpcRequest, is_connection_terminated,
     is_incoming_transport_closed,
 };
+
+use super::error::misfit;
 
 pub(super) use approver::EditorApprover;
 pub(super) use elicitor::EditorElicitor;
@@ -42,6 +44,8 @@ pub(super) struct Peer {
 enum Unanswered {
     /// It said no.
     Refused(Error),
+    /// What it answered is not what the protocol has for that method; what is wrong with it.
+    Malformed(String, String),
     /// It took too long.
     Late(Duration),
     /// The connection ended.
@@ -59,15 +63,24 @@ impl Peer {
         patience: Duration,
         request: Req,
     ) -> Result<Req::Response, Unanswered> {
-        within(patience, self.connection.send_request(request).block_task()).await
+        match tokio::time::timeout(patience, self.answer(request)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Unanswered::Late(patience)),
+        }
+    }
+
+    /// Asks and waits, for as long as the client takes.
+    async fn answer<Req: JsonRpcRequest>(&self, request: Req) -> Result<Req::Response, Unanswered> {
+        let method = request.method().to_owned();
+        let answer = self.connection.send_request(request).block_task().await;
+        answer.map_err(|error| Unanswered::to(&method, error))
     }
 
     /// Asks for something that the person must answer.
     async fn ask_person<Req: JsonRpcRequest>(&self, request: Req) -> Result<Req::Response, Unanswered> {
-        let answer = self.connection.send_request(request).block_task();
         match self.patience.person {
-            Some(patience) => within(patience, answer).await,
-            None => Ok(answer.await?),
+            Some(patience) => self.ask_within(patience, request).await,
+            None => self.answer(request).await,
         }
     }
 
@@ -83,28 +96,35 @@ impl Peer {
     }
 }
 
-/// An answer in its time. One that comes too late is withdrawn.
-async fn within<T>(patience: Duration, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Unanswered> {
-    match tokio::time::timeout(patience, answer).await {
-        Ok(answer) => Ok(answer?),
-        Err(_) => Err(Unanswered::Late(patience)),
+impl Unanswered {
+    /// Why a request of that method has no answer.
+    fn to(method: &str, error: Error) -> Self {
+        if is_incoming_transport_closed(&error) || is_connection_terminated(&error) {
+            return Self::Gone;
+        }
+        match misread(&error) {
+            Some(problem) => Self::Malformed(method.to_owned(), problem),
+            None => Self::Refused(error),
+        }
     }
 }
 
-impl From<Error> for Unanswered {
-    fn from(error: Error) -> Self {
-        if is_incoming_transport_closed(&error) || is_connection_terminated(&error) {
-            Self::Gone
-        } else {
-            Self::Refused(error)
-        }
-    }
+/// What is wrong with an answer that the SDK could not read, without a piece of it; none for a client's own error. The
+/// SDK puts what it could not read beside the reason.
+fn misread(error: &Error) -> Option<String> {
+    let data = error.data.as_ref().filter(|_| error.code == ErrorCode::PARSE_ERROR)?;
+    let why = data.get("error")?.as_str()?;
+    let is_ours = data.get("phase")? == "deserialization" && data.get("json").is_some();
+    is_ours.then(|| misfit(why).unwrap_or_else(|| "it has another form".to_owned()))
 }
 
 impl std::fmt::Display for Unanswered {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Refused(error) => write!(f, "the editor refused: {}", said(error)),
+            Self::Malformed(method, problem) => {
+                write!(f, "the editor answered `{method}` with what the protocol does not have there: {problem}")
+            }
             Self::Late(patience) => write!(f, "the editor did not answer within {} s", patience.as_secs_f32()),
             Self::Gone => f.write_str("the editor is gone"),
         }

@@ -6,7 +6,7 @@
 use acp_runtime_agent::capability::RootId;
 use acp_runtime_agent::model::{ModelError, ModelErrorKind};
 use acp_runtime_agent::options::OptionError;
-use acp_runtime_agent::session::{OpenError, PromptError};
+use acp_runtime_agent::session::{Fault, OpenError, PromptError};
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::turn::TurnError;
@@ -38,7 +38,7 @@ pub(super) enum RequestError {
     #[error("{0}")]
     Form(String),
     /// One parameter is not right.
-    #[error("`{field}`: {reason}")]
+    #[error("`{field}`: {reason}{}", there_are(available.as_deref()))]
     Field {
         /// Which.
         field: &'static str,
@@ -73,6 +73,14 @@ pub(super) enum RequestError {
         session: SessionId,
         /// Why.
         error: PromptError,
+    },
+    /// A prompt was answered, and what it asked for was not done.
+    #[error("{reason}")]
+    Undone {
+        /// Of which kind that is.
+        fault: Fault,
+        /// Why, as people have read it.
+        reason: String,
     },
     /// A key is missing, or the client has logged out.
     #[error(transparent)]
@@ -126,17 +134,34 @@ impl RequestError {
     }
 }
 
-/// What serde says, without the piece of input that it quotes.
+/// What there is to choose from, as the end of a sentence; `data` has all of it.
+fn there_are(available: Option<&[String]>) -> String {
+    const MOST: usize = 20;
+    match available {
+        None | Some([]) => String::new(),
+        Some(all) if all.len() <= MOST => format!("; there are `{}`", all.join("`, `")),
+        Some(all) => {
+            let (first, rest) = all.split_at(MOST);
+            format!("; there are `{}` and {} more", first.join("`, `"), rest.len())
+        }
+    }
+}
+
+/// What serde says of parameters, without the piece of input that it quotes.
 pub(super) fn without_input(message: &str) -> String {
+    let other = || "the parameters do not have the form that the protocol gives them".to_owned();
+    misfit(message).unwrap_or_else(other)
+}
+
+/// What serde says, without the piece of input that it quotes; none where nothing else is left.
+pub(super) fn misfit(message: &str) -> Option<String> {
     const EXPECTED: &str = ", expected ";
     if message.starts_with("missing field ") {
-        return message.to_owned();
+        return Some(message.to_owned());
     }
     let found = message.split([':', '`']).next().unwrap_or_default().trim_end();
-    match message.rfind(EXPECTED).and_then(|at| message.get(at..)) {
-        Some(expected) => format!("{found}{expected}"),
-        None => "the parameters do not have the form that the protocol gives them".to_owned(),
-    }
+    let expected = message.rfind(EXPECTED).and_then(|at| message.get(at..))?;
+    Some(format!("{found}{expected}"))
 }
 
 /// The error without secrets, whoever said them.
@@ -167,6 +192,7 @@ impl From<RequestError> for Error {
             }
             RequestError::Store(error) => store(&error),
             RequestError::Prompt { session, error } => prompt(&session, error, message),
+            RequestError::Undone { fault, reason } => undone(fault, &reason),
             RequestError::Access(error) => model(&error),
             RequestError::Logout(details) => {
                 let data = json!({ "details": details, "reason": "secrets", "retryable": true });
@@ -255,6 +281,17 @@ fn prompt(session: &SessionId, error: PromptError, message: String) -> Error {
             Error::new(ErrorCode::INTERNAL_ERROR, details).data(data)
         }
     }
+}
+
+/// The first line says why, the next ones what to do.
+fn undone(fault: Fault, details: &str) -> Error {
+    let (code, reason) = match fault {
+        Fault::Misused => (ErrorCode::INVALID_PARAMS, "misused"),
+        Fault::NoModel => (ErrorCode::INTERNAL_ERROR, "unconfigured"),
+        Fault::Failed => (ErrorCode::INTERNAL_ERROR, "failed"),
+    };
+    let message = details.lines().next().unwrap_or_default();
+    Error::new(code, message).data(json!({ "details": details, "reason": reason }))
 }
 
 fn model(error: &ModelError) -> Error {

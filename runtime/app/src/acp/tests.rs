@@ -259,10 +259,10 @@ async fn bad_requests_are_refused_with_a_reason() {
         {"method":"session/prompt","error":{"code":-32602,"message":"Invalid params: invalid type, expected a sequence","data":{"details":"invalid type, expected a sequence"}}}
         {"method":"session/close","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
         {"method":"session/set_mode","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
-        {"method":"session/set_mode","error":{"code":-32602,"message":"Invalid params: `modeId`: unknown mode","data":{"modeId":"unknown mode","available":["review","auto-edit","auto","read-only","plan"]}}}
+        {"method":"session/set_mode","error":{"code":-32602,"message":"Invalid params: `modeId`: unknown mode; there are `review`, `auto-edit`, `auto`, `read-only`, `plan`","data":{"modeId":"unknown mode","available":["review","auto-edit","auto","read-only","plan"]}}}
         {"method":"session/list","error":{"code":-32602,"message":"Invalid params: `cursor`: not a cursor of this list","data":{"cursor":"not a cursor of this list"}}}
         {"method":"session/list","error":{"code":-32602,"message":"Invalid params: `cwd`: must be an absolute path, not `relative`","data":{"cwd":"must be an absolute path, not `relative`"}}}
-        {"method":"authenticate","error":{"code":-32602,"message":"Invalid params: `methodId`: unknown method","data":{"methodId":"unknown method","available":["settings"]}}}
+        {"method":"authenticate","error":{"code":-32602,"message":"Invalid params: `methodId`: unknown method; there are `settings`","data":{"methodId":"unknown method","available":["settings"]}}}
         {"method":"session/fork","error":{"code":-32602,"message":"Invalid params: missing field `cwd`","data":{"details":"missing field `cwd`"}}}
         {"method":"session/fork","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
         {"method":"session/fork","error":{"code":-32602,"message":"Invalid params: `cursorId`: no cursors are given out: name a message in `_meta.aar.messageId`","data":{"cursorId":"no cursors are given out: name a message in `_meta.aar.messageId`"}}}

@@ -94,7 +94,10 @@ fn what_is_kept_out_of_texts_is_kept_out_of_the_audit() {
     redaction.learn(&Secret::new("sk-secret-1"));
     redaction.learn(&Secret::new("correct horse"));
     let log = AuditLog::new(folder.path().to_owned(), ENDLESS, redaction);
-    let line = CommandLine { program: "curl".to_owned(), arguments: ["X-Key:sk-secret-1", "correct horse"].map(str::to_owned).into() };
+    let line = CommandLine {
+        program: "curl".to_owned(),
+        arguments: ["X-Key:sk-secret-1", "correct horse"].map(str::to_owned).into(),
+    };
     sink(&log, "s").record(AuditEntry {
         origin: &Origin::Prompt,
         effect: &Effect::Run(line),
@@ -106,7 +109,10 @@ fn what_is_kept_out_of_texts_is_kept_out_of_the_audit() {
     });
     drop(log);
     let line = &lines(folder.path())[0];
-    assert_eq!((&line["key"], &line["times"], &line["bytes"]), (&r#"curl "X-Key:****" "****""#.into(), &2.into(), &Value::Null));
+    assert_eq!(
+        (&line["key"], &line["times"], &line["bytes"]),
+        (&r#"curl "X-Key:****" "****""#.into(), &2.into(), &Value::Null)
+    );
     assert_eq!((&line["plugin"], &line["digest"]), (&Value::Null, &Value::Null));
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use super::exit::{DONE, FAILED};
 use super::failure::Failure;
-use super::wait;
+use super::{leaving, wait};
 use crate::compose::checks::{self, Check, Outcome};
 use crate::compose::{Keys, Runtime};
 use crate::redaction::Redaction;
@@ -20,7 +20,11 @@ pub(super) fn command(paths: &Paths, overrides: Overrides, json: bool) -> Result
     };
     let keys = Keys::new(&settings, paths, Redaction::default());
     let runtime = Runtime::new(settings.clone(), paths, &keys);
-    checks.extend(wait(checks::all(paths, &settings, &keys, runtime.as_deref(), None, Path::new(".")))?);
+    let all = checks::all(paths, &settings, &keys, runtime.as_deref(), None, Path::new("."));
+    checks.extend(match &runtime {
+        Ok(runtime) => wait(leaving(runtime, all))?,
+        Err(_) => wait(all)?,
+    });
 
     let mut out = io::stdout();
     for check in &checks {

@@ -7,9 +7,9 @@ use acp_runtime_agent::capability::{EffectPattern, Roots};
 use acp_runtime_agent::elicit::{Elicitor, NoElicitor};
 use acp_runtime_agent::event::SessionEvent;
 use acp_runtime_agent::gate::{Approval, Approver, Ask};
-use acp_runtime_agent::session::{Audience, Face, Haste, PromptError, SessionHandle};
+use acp_runtime_agent::session::{Answer, Audience, Face, Haste, PromptError, SessionHandle};
 use acp_runtime_agent::terminal::Terminal;
-use acp_runtime_agent::transcript::{SessionId, StopReason};
+use acp_runtime_agent::transcript::{SessionId, ToolContent};
 use acp_runtime_agent::workspace::Workspace;
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -82,6 +82,10 @@ impl Approver for AllowList {
         let approval = if allowed { Approval::AllowOnce } else { Approval::NoChannel };
         Box::pin(async move { approval })
     }
+
+    fn beforehand(&self) -> Option<&[EffectPattern]> {
+        Some(&self.0)
+    }
 }
 
 /// Shows events on stdout, and in text form tool calls on stderr.
@@ -93,6 +97,8 @@ pub(super) struct Screen {
 struct View {
     form: Form,
     failure: Option<io::Error>,
+    /// Whether there is something to come back to: a model was asked, or an output is kept whole.
+    lasts: bool,
 }
 
 enum Form {
@@ -113,7 +119,7 @@ impl Screen {
                 Form::Text(Transcript::new(io::stdout(), io::stderr(), look))
             }
         };
-        Self { view: Mutex::new(View { form, failure: None }), closed: Notify::new() }
+        Self { view: Mutex::new(View { form, failure: None, lasts: false }), closed: Notify::new() }
     }
 
     fn view(&self) -> MutexGuard<'_, View> {
@@ -143,13 +149,18 @@ impl Screen {
         drop(told);
     }
 
+    /// Whether the session is one to come back to, and not only commands that were answered.
+    pub(super) fn lasts(&self) -> bool {
+        self.view().lasts
+    }
+
     /// Waits until nothing more can be shown.
     pub(super) async fn closed(&self) {
         self.closed.notified().await;
     }
 
     /// Ends the output with how the prompt ended; gives back what kept it from being shown.
-    pub(super) fn finish(&self, outcome: Result<StopReason, PromptError>) -> io::Result<()> {
+    pub(super) fn finish(&self, outcome: Result<Answer, PromptError>) -> io::Result<()> {
         let mut view = self.view();
         match view.failure.take() {
             Some(error) => Err(error),
@@ -172,6 +183,17 @@ impl View {
     }
 }
 
+/// Whether the event is a prompt to a model.
+pub(super) fn was_asked(event: &SessionEvent) -> bool {
+    matches!(event, SessionEvent::UserMessage { local: false, .. })
+}
+
+/// Whether the event leads to a file that is kept with the session.
+fn keeps_output(event: &SessionEvent) -> bool {
+    let SessionEvent::ToolCallUpdated(update) = event else { return false };
+    update.content.iter().flatten().any(|content| matches!(content, ToolContent::Link { .. }))
+}
+
 fn print_line(value: &Value) -> io::Result<()> {
     writeln!(io::stdout(), "{value}")
 }
@@ -180,8 +202,9 @@ impl Audience for Screen {
     fn show<'a>(&'a self, events: Vec<SessionEvent>, _haste: &'a Haste) -> BoxFuture<'a, ()> {
         let mut view = self.view();
         for event in &events {
+            view.lasts |= was_asked(event) || keeps_output(event);
             if view.failure.is_some() {
-                break;
+                continue;
             }
             if let Err(error) = view.show(event) {
                 view.failure = Some(error);

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 
+use acp_runtime_agent::model::ModelSource as _;
 use serde_json::json;
 
 use super::failure::Failure;
@@ -24,6 +25,8 @@ pub(super) fn command(models: &Models, json: bool) -> Result<(), Failure> {
         let told = [wire(model), window(model), price(model), key(model)].into_iter().flatten().collect::<Vec<_>>();
         writeln!(out, "{}", format!("{mark} {:width$}  {}", model.id, told.join(", ")).trim_end())?;
     }
+    // Who reads the list alone has `--help`.
+    let _ = writeln!(io::stderr(), "{}", models.others());
     Ok(())
 }
 

@@ -32,6 +32,7 @@ pub(super) async fn command(runtime: Arc<Runtime>, arguments: RunArguments) -> R
         (None, true) => Some(latest_of(&runtime, &cwd).await?),
         (None, false) => None,
     };
+    let is_new = before.is_none();
     let output = if json { Output::Json(runtime.redaction().clone()) } else { Output::Text };
     let headless = Arc::new(Headless::new(allow, output));
     let screen = headless.screen().clone();
@@ -49,12 +50,15 @@ pub(super) async fn command(runtime: Arc<Runtime>, arguments: RunArguments) -> R
     let outcome = loop {
         tokio::select! {
             outcome = &mut answer => break outcome,
-            stop = stops.next() => return Err(stop_at(stop, &session, &mut stops, &screen).await),
+            stop = stops.next() => {
+                let end = end(&runtime, &session, is_new, &screen);
+                return Err(stop_at(stop, end, &mut stops, &screen).await);
+            }
             () = screen.closed() => session.cancel(),
         }
     };
-    session.close().await;
-    screen.finish(outcome.clone().map(|answer| answer.stop))?;
+    end(&runtime, &session, is_new, &screen).await;
+    screen.finish(outcome.clone())?;
     match outcome? {
         // Why, was told already.
         Answer { fault: Some(fault), .. } => Ok(ExitCode::from(exit::code(fault))),
@@ -81,8 +85,8 @@ async fn open(
 }
 
 async fn latest_of(runtime: &Runtime, cwd: &str) -> Result<SessionRecord, Failure> {
-    session::latest(&*runtime.store(), Some(cwd.to_owned())).await?.ok_or_else(|| {
-        Failure::usage(format!("there is no session in `{cwd}` to go on with"))
+    session::latest_asked(&*runtime.store(), cwd).await?.ok_or_else(|| {
+        Failure::usage(format!("there is no session in `{cwd}` to go on with: none in which a model was asked"))
             .hint("leave `--continue` out, or name one of `acp-runtime session list` with `--session`")
     })
 }
@@ -102,19 +106,30 @@ fn ended(stop: StopReason) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Cancels what runs and keeps it.
-async fn stop_at(stop: Stop, session: &SessionHandle, stops: &mut Stops, screen: &Screen) -> Failure {
+/// Ends the session. A new one in which only commands were answered is not kept: all that it has was shown.
+async fn end(runtime: &Runtime, session: &SessionHandle, is_new: bool, screen: &Screen) {
+    session.close().await;
+    if is_new
+        && !screen.lasts()
+        && let Err(error) = runtime.store().delete(session.id(), PointOfNoReturn::passed()).await
+    {
+        tracing::debug!("a session of commands alone stays: {error}");
+    }
+}
+
+/// Cancels what runs and keeps it, by `end`.
+async fn stop_at(stop: Stop, end: impl Future<Output = ()>, stops: &mut Stops, screen: &Screen) -> Failure {
     if stop == Stop::Interrupt {
         screen.remark("cancelling what runs: Ctrl-C once more quits at once");
     }
     tokio::select! {
-        () = session.close() => {}
+        () = end => {}
         () = tokio::time::sleep(FAREWELL) => tracing::warn!("not everything that ran could be ended in time"),
         // Whoever asks once more does not want to wait for that.
         _ = stops.next() => {}
     }
     // What it can still show is shown, to whoever is there.
-    let _ = screen.finish(Ok(StopReason::Cancelled));
+    let _ = screen.finish(Ok(Answer { stop: StopReason::Cancelled, fault: None }));
     stopped_by(stop)
 }
 

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::arguments::SessionCommand;
 use super::confirm::{can_ask, confirmed};
 use super::failure::Failure;
+use super::headless::was_asked;
 use super::run::absolute;
 use super::styled::Look;
 use super::transcript::{Transcript, harmless};
@@ -22,14 +23,16 @@ use crate::settings::variable;
 
 /// Sessions that are asked for at once.
 const PAGE: usize = 100;
+/// Sessions that are named where one was meant.
+const NAMED: usize = 10;
 
 pub(super) async fn command(store: Arc<dyn SessionStore>, command: SessionCommand) -> Result<(), Failure> {
     match command {
         SessionCommand::List { cwd, json } => list(&*store, cwd.map(absolute).transpose()?, json).await,
         SessionCommand::Show { id, json } => show(&*store, id, json).await,
-        SessionCommand::Export { id, format, output } => {
+        SessionCommand::Export { id, format, output, force } => {
             let (record, events) = kept(&*store, id).await?;
-            export::write(&record, &events, format, output.as_deref())
+            export::write(&record, &events, format, output.as_deref(), force)
         }
         SessionCommand::Delete { ids, yes, json } => delete(&*store, &ids, yes, json).await,
     }
@@ -122,23 +125,73 @@ async fn delete(store: &dyn SessionStore, ids: &[String], yes: bool, json: bool)
     Ok(())
 }
 
-/// The session of that id, or else the newest one.
+/// The session of that id, or the only one whose id begins so, or else the newest one.
 pub(super) async fn kept(store: &dyn SessionStore, id: Option<String>) -> Result<KeptSession, Failure> {
     let id = match id {
-        Some(id) => SessionId::new(id),
+        Some(typed) => {
+            if let Some(kept) = store.load(&SessionId::new(typed.as_str())).await? {
+                return Ok(kept);
+            }
+            meant(store, &typed).await?
+        }
         None => newest(store).await?,
     };
-    let unknown = || Failure::usage(format!("unknown session `{id}`")).hint("see `acp-runtime session list`");
-    store.load(&id).await?.ok_or_else(unknown)
+    store.load(&id).await?.ok_or_else(|| unknown(id.as_str()))
+}
+
+fn unknown(id: &str) -> Failure {
+    Failure::usage(format!("unknown session `{id}`")).hint("see `acp-runtime session list`")
+}
+
+/// The only session whose id begins with that.
+async fn meant(store: &dyn SessionStore, begin: &str) -> Result<SessionId, Failure> {
+    let mut found = Vec::new();
+    let mut query = ListQuery { cwd: None, cursor: None, limit: PAGE };
+    // Nothing is the beginning of everything.
+    while !begin.is_empty() {
+        let page = store.list(query.clone()).await?;
+        found.extend(page.sessions.into_iter().filter(|record| record.id.as_str().starts_with(begin)));
+        match page.next {
+            Some(next) => query.cursor = Some(next),
+            None => break,
+        }
+    }
+    match found.as_slice() {
+        [] => Err(unknown(begin)),
+        [only] => Ok(only.id.clone()),
+        several => {
+            let mut lines: Vec<String> = several.iter().take(NAMED).map(as_text).collect();
+            if several.len() > NAMED {
+                lines.push(format!("and {} more: see `acp-runtime session list`", several.len() - NAMED));
+            }
+            let told = Failure::usage(format!("`{begin}` is the beginning of {} sessions", several.len()));
+            Err(told.hint(format!("write more of the one that is meant:\n  {}", lines.join("\n  "))))
+        }
+    }
 }
 
 async fn newest(store: &dyn SessionStore) -> Result<SessionId, Failure> {
-    let newest = latest(store, None).await?.map(|record| record.id);
+    let page = store.list(ListQuery { cwd: None, cursor: None, limit: 1 }).await?;
+    let newest = page.sessions.into_iter().next().map(|record| record.id);
     newest.ok_or_else(|| Failure::new("there are no sessions yet").hint("make one with `acp-runtime run PROMPT`"))
 }
 
-/// The latest session, or that of a folder; none where there is none.
-pub(super) async fn latest(store: &dyn SessionStore, cwd: Option<String>) -> Result<Option<SessionRecord>, Failure> {
-    let page = store.list(ListQuery { cwd, cursor: None, limit: 1 }).await?;
-    Ok(page.sessions.into_iter().next())
+/// The latest session of a folder in which a model was asked; none where there is none. Editors keep also sessions in
+/// which nothing was said, or only commands.
+pub(super) async fn latest_asked(store: &dyn SessionStore, cwd: &str) -> Result<Option<SessionRecord>, Failure> {
+    let mut query = ListQuery { cwd: Some(cwd.to_owned()), cursor: None, limit: PAGE };
+    loop {
+        let page = store.list(query.clone()).await?;
+        for record in page.sessions {
+            if let Some((record, events)) = store.load(&record.id).await?
+                && events.iter().any(was_asked)
+            {
+                return Ok(Some(record));
+            }
+        }
+        match page.next {
+            Some(next) => query.cursor = Some(next),
+            None => return Ok(None),
+        }
+    }
 }

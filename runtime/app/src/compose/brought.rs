@@ -159,7 +159,7 @@ impl Question {
             Approval::AllowOnce | Approval::AllowAlways => true,
             Approval::RejectOnce | Approval::RejectAlways => false,
             // It is asked again in the next session.
-            Approval::Cancelled | Approval::Late(_) | Approval::NoChannel => return,
+            Approval::Cancelled | Approval::Late(_) | Approval::NoChannel | Approval::Malformed => return,
         };
         let notice = match store.set_trust(&content.folder, content.digest, trusted).await {
             Ok(()) if trusted => {

@@ -13,7 +13,7 @@ use acp_runtime_agent::store::{ListQuery, SessionStore as _, StoreError};
 use serde::Serialize;
 
 use super::{Keys, Problem, Runtime, SetupError};
-use crate::models::{FetchedKey, Models, NONE};
+use crate::models::{FetchedKey, KeyProblem, Models, NONE};
 use crate::process::cannot_contain;
 use crate::secrets::{Place, SecretStore};
 use crate::settings::{Containment, Paths, ProjectSettings, Settings, SettingsError};
@@ -115,6 +115,11 @@ pub async fn all(
         Ok(runtime) => model(&runtime.models, id.unwrap_or(runtime.models.default_id())).await,
         Err(error) => Check::fail("model", error.to_string(), MODEL),
     });
+    if let Ok(runtime) = runtime {
+        let asked = runtime.models.key(id.unwrap_or(runtime.models.default_id())).map(|key| key.provider);
+        checks
+            .extend(key_problems(&runtime.models).filter(|(of, _)| asked.as_ref() != Some(of)).map(|(_, check)| check));
+    }
     checks.extend(after);
     if let Ok(runtime) = runtime {
         checks.push(store(&runtime.store, sessions).await);
@@ -125,11 +130,20 @@ pub async fn all(
     checks
 }
 
-/// What the settings name: files that are written, plugins, and the MCP servers of sessions in `folder`. Reads and makes
-/// no more than it must.
+/// What the settings name: keys of providers, files that are written, plugins, and the MCP servers of sessions in
+/// `folder`. Reads and makes no more than it must, and starts nothing.
 pub fn named(settings: &Settings, paths: &Paths, runtime: &Runtime, folder: &Path) -> Vec<Check> {
+    let keys = key_problems(&runtime.models).map(|(_, check)| check);
     let servers = servers::servers(runtime, folder);
-    places::files(settings, paths).into_iter().chain(plugins(runtime)).chain(servers).collect()
+    keys.chain(places::files(settings, paths)).chain(plugins(runtime)).chain(servers).collect()
+}
+
+/// The keys that cannot be had, and of which provider each is.
+fn key_problems(models: &Models) -> impl Iterator<Item = (String, Check)> {
+    models.key_problems().into_iter().map(|KeyProblem { provider, problem, hint, is_broken }| {
+        let check = if is_broken { Check::fail("key", problem, hint) } else { Check::warn("key", problem, hint) };
+        (provider, check)
+    })
 }
 
 const BESIDE: &str =
@@ -188,8 +202,12 @@ fn shell(containment: Containment, cannot: Option<String>) -> Check {
 
 /// Whether sessions can be kept, and read.
 async fn store(store: &SqliteStore, path: PathBuf) -> Check {
-    let readable = store.list(ListQuery { cwd: None, cursor: None, limit: 1 }).await;
-    match readable.map(|_| ()).and(store.check_writable().await) {
+    let usable = match store.list(ListQuery { cwd: None, cursor: None, limit: 1 }).await {
+        Ok(_) => store.check_writable().await,
+        // One that somebody holds is not waited for twice.
+        Err(error) => Err(error),
+    };
+    match usable {
         Ok(()) => Check::ok("sessions", format!("`{}`", path.display())),
         Err(error) => Check::fail("sessions", error.to_string(), store_hint(&error)),
     }
@@ -231,9 +249,9 @@ fn plugins(runtime: &Runtime) -> Vec<Check> {
         Check::warn("plugins", format!("`{key}` names `{id}`, which is not there"), "see `acp-runtime plugin list`")
     };
     let disabled = wanted.disabled.iter().filter(|id| known(id).is_none()).map(|id| nowhere("plugins.disabled", id));
-    let settings = wanted.settings.iter().filter_map(|(id, own)| {
+    let settings = wanted.settings.keys().filter_map(|id| {
         let Some(known) = known(id) else { return Some(nowhere("plugins.settings", id)) };
-        let why = known.plugin.accepts(&own.clone().into()).err()?;
+        let why = known.misfit(wanted)?;
         Some(Check::fail("plugins", format!("`{id}` is left out: {why}"), format!("see `[plugins.settings.\"{id}\"]`")))
     });
     let mut checks = vec![found];

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use acp_runtime_agent::command::{Command, CommandReply, takes_nothing};
 use acp_runtime_agent::event::CommandInfo;
+use acp_runtime_agent::noun::counted;
 use acp_runtime_agent::options::Options;
 use acp_runtime_agent::plain;
 use acp_runtime_agent::tool::{ToolError, ToolSource as _};
@@ -83,7 +84,11 @@ impl Doctor {
 
     fn plugin(&self, known: &KnownPlugin) -> String {
         let id = known.plugin.id();
-        let on = if self.options.switches().lets(Some(id)) { "on" } else { "off" };
+        let on = match self.options.withheld().iter().find(|withheld| withheld.plugin.id == *id) {
+            Some(_) => "left out",
+            None if self.options.switches().lets(Some(id)) => "on",
+            None => "off",
+        };
         let calls = known.plugin.calls();
         format!("`{id}` ({}, {on}) – {}", known.origin.as_str(), done(&calls))
     }
@@ -137,8 +142,7 @@ fn provider(key: &ProviderKey) -> String {
 fn done(calls: &Calls) -> String {
     let mut text = match calls.count {
         0 => "not called".to_owned(),
-        1 => "1 call".to_owned(),
-        count => format!("{count} calls"),
+        count => counted(count, "call"),
     };
     if calls.failures > 0 {
         let _ = write!(text, ", {} failed", calls.failures);

@@ -9,7 +9,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio::sync::Mutex;
 
-use crate::models::{KeyPlace, KeySource, Models, ModelsError};
+use crate::models::{KeyPlace, KeySource, Models, ModelsError, unfit};
 use crate::process::{Launcher, own_executable};
 use crate::redaction::Redaction;
 use crate::secret::Secret;
@@ -82,6 +82,24 @@ impl KeySource for Source {
             KeyPlace::Variable(name) => variable(name).is_some(),
             // Secrets that cannot be read may be there: the request says why they cannot.
             KeyPlace::Kept(name) => self.secrets.list().map_or(true, |kept| kept.iter().any(|(kept, _)| kept == name)),
+        }
+    }
+
+    fn obstacle(&self, place: &KeyPlace) -> Option<(String, String)> {
+        match place {
+            KeyPlace::Command(command) => {
+                let error = self.programs.find(command).err()?;
+                Some((format!("`api_key_command`: {error}"), error.hint().to_owned()))
+            }
+            KeyPlace::Variable(name) => {
+                let problem = unfit(&Secret::new(variable(name)?))?;
+                let of = place.described();
+                Some((format!("the one from {of} cannot be sent: {problem}"), format!("correct `{name}`, or unset it")))
+            }
+            KeyPlace::Kept(name) => {
+                let error = self.secrets.list().err()?;
+                Some((format!("the secret `{name}` cannot be looked for: {error}"), error.hint()))
+            }
         }
     }
 

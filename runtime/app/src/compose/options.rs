@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use acp_runtime_agent::options::{Choices, Options, PluginChoice, WithheldPlugin};
+use acp_runtime_agent::options::{Choices, Options, PluginChoice, Withheld, WithheldPlugin};
 use acp_runtime_agent::session::OpenError;
 
 use super::{KnownPlugin, Runtime};
@@ -17,22 +17,32 @@ impl Runtime {
         own: &[KnownPlugin],
         folder: &Path,
     ) -> Result<Options, OpenError> {
-        let disabled = |known: &&KnownPlugin| settings.plugins.disabled.contains(known.plugin.id());
-        let (withheld, there): (Vec<_>, Vec<_>) = self.shelf.plugins().iter().partition(disabled);
-        let withheld = withheld.into_iter().map(|known| {
-            let by_user = self.settings.plugins.disabled.contains(known.plugin.id());
-            let file = if by_user { self.settings.file().to_owned() } else { folder.join(PROJECT_FILE) };
-            let by = format!("`plugins.disabled` in `{}`", file.display());
-            WithheldPlugin { plugin: choice(known), by }
-        });
-        let there = there.into_iter().chain(own).map(choice).collect();
+        let (mut withheld, mut there) = (Vec::new(), Vec::new());
+        for known in self.shelf.plugins().iter().chain(own) {
+            match self.withheld(known, settings, folder) {
+                Some(why) => withheld.push(WithheldPlugin { plugin: choice(known), why }),
+                None => there.push(choice(known)),
+            }
+        }
         let options = Options::new(choices, self.models.clone(), there);
         let options = options.map_err(|error| OpenError::Setup {
             message: error.to_string(),
             hint: "name another one with `--model`, or correct `model` in the file of `acp-runtime config path`"
                 .to_owned(),
         })?;
-        Ok(options.withholding(withheld.collect()))
+        Ok(options.withholding(withheld))
+    }
+
+    /// Why sessions in `folder`, where `settings` hold, are without a plugin; none where they have it.
+    fn withheld(&self, known: &KnownPlugin, settings: &Settings, folder: &Path) -> Option<Withheld> {
+        let id = known.plugin.id();
+        if settings.plugins.disabled.contains(id) {
+            let by_user = self.settings.plugins.disabled.contains(id);
+            let file = if by_user { self.settings.file().to_owned() } else { folder.join(PROJECT_FILE) };
+            return Some(Withheld::Disabled(format!("`plugins.disabled` in `{}`", file.display())));
+        }
+        let problem = known.misfit(&settings.plugins)?;
+        Some(Withheld::Misconfigured { problem, place: self.settings.plugin_place(id) })
     }
 }
 

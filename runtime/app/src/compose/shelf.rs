@@ -13,6 +13,7 @@ use acp_runtime_agent::capability::{GrantSet, PluginId, Tier};
 use acp_runtime_host::package::{Digest, Package, PackageError, PackageStore};
 use acp_runtime_host::plugin_host::{Plugin, PluginHost};
 
+use crate::settings::PluginSettings;
 use crate::trust::ProjectPlugin;
 
 /// Where a plugin is from.
@@ -51,6 +52,14 @@ pub struct KnownPlugin {
     pub source: String,
     /// What it may do.
     pub grants: GrantSet,
+}
+
+impl KnownPlugin {
+    /// Why it cannot be used with what is configured for it, as a sentence without its end; none where it can.
+    pub fn misfit(&self, settings: &PluginSettings) -> Option<String> {
+        let own = settings.settings.get(self.plugin.id())?;
+        self.plugin.accepts(&own.clone().into()).err()
+    }
 }
 
 #[derive(Default)]

@@ -419,12 +419,16 @@ impl Connection {
             status = process.wait() => status.ok(),
             () = served => {
                 self.served = None;
-                tokio::time::timeout(FAREWELL, process.wait()).await.ok().and_then(Result::ok)
+                // Whose message was too long, it waits for a reader.
+                let patience = if self.link.errors.flood().is_some() { Duration::ZERO } else { FAREWELL };
+                tokio::time::timeout(patience, process.wait()).await.ok().and_then(Result::ok)
             }
         };
         let end = status.map_or_else(|| "it closed its output".to_owned(), ended_with);
-        let errors = &self.link.errors;
-        News::Ended(errors.last_words(errors.flood().unwrap_or(end)).await)
+        News::Ended(match self.link.errors.flood() {
+            Some(problem) => problem,
+            None => self.link.errors.last_words(end).await,
+        })
     }
 
     /// The server's tools now.

@@ -284,6 +284,17 @@ impl Failures {
 
     /// None of the places has a key.
     pub(super) fn no_key(&self, places: &[KeyPlace]) -> ModelError {
+        let text = format!("{}; {}", self.keyless(), self.ways_to_a_key(places));
+        self.error(ModelErrorKind::Auth, text)
+    }
+
+    /// That there is no key, as a sentence without its end.
+    pub(super) fn keyless(&self) -> String {
+        format!("`{}` needs an API key and none is set", self.provider)
+    }
+
+    /// What to do where there is none.
+    pub(super) fn ways_to_a_key(&self, places: &[KeyPlace]) -> String {
         let provider = &self.provider;
         let mut ways: Vec<String> = places
             .iter()
@@ -295,8 +306,7 @@ impl Failures {
             .rev()
             .collect();
         ways.push(format!("set `api_key` in `[providers.{provider}]`"));
-        let text = format!("`{provider}` needs an API key and none is set; {}", ways.join(", or "));
-        self.error(ModelErrorKind::Auth, text)
+        ways.join(", or ")
     }
 
     /// There may be a key, but it cannot be fetched.

@@ -29,7 +29,7 @@ impl KeyPlace {
 }
 
 /// Why a key cannot be sent, as a sentence without its end; none where it can. Nothing of the key is repeated.
-pub(super) fn unfit(key: &Secret) -> Option<&'static str> {
+pub fn unfit(key: &Secret) -> Option<&'static str> {
     let key = key.expose();
     if key.contains(['\n', '\r']) {
         Some("it has a line end in it; write it without")
@@ -44,6 +44,13 @@ pub(super) fn unfit(key: &Secret) -> Option<&'static str> {
 pub trait KeySource: Send + Sync {
     /// Whether there is something at a place. Nothing is started and nobody is asked for it.
     fn has(&self, place: &KeyPlace) -> bool;
+
+    /// Why no key can come from a place, as a sentence without its end, and what to do about it; none where nothing is
+    /// known to be in the way. Starts nothing and asks nobody.
+    fn obstacle(&self, place: &KeyPlace) -> Option<(String, String)> {
+        let _ = place;
+        None
+    }
 
     /// The key at a place; none where there is nothing. `afresh` where what is remembered was not accepted. The error
     /// says why it cannot be had.

@@ -72,16 +72,25 @@ const GEMINI: &[Row] = &[
     ("gemini-2.5-flash-lite", 0.1, 0.01, 0.4, ANY, 1_048_576),
 ];
 
-/// What is known of a vendor's model.
-pub(super) fn listed(wire: WireFormat, model: &str) -> Option<Listed> {
-    let rows = match wire {
+/// The vendor's models, where they are those of the wire format.
+fn rows(wire: WireFormat) -> &'static [Row] {
+    match wire {
         WireFormat::Anthropic => ANTHROPIC,
         WireFormat::OpenaiChat | WireFormat::OpenaiResponses => OPENAI,
         WireFormat::Gemini => GEMINI,
-        WireFormat::Ollama => return None,
-    };
+        WireFormat::Ollama => &[],
+    }
+}
+
+/// The names of the vendor's models, the newest first.
+pub(super) fn names(wire: WireFormat) -> impl Iterator<Item = &'static str> {
+    rows(wire).iter().map(|(name, ..)| *name)
+}
+
+/// What is known of a vendor's model.
+pub(super) fn listed(wire: WireFormat, model: &str) -> Option<Listed> {
     let name = undated(model);
-    let (_, input, cached, output, longest, window) = *rows.iter().find(|(row, ..)| *row == name)?;
+    let (_, input, cached, output, longest, window) = *rows(wire).iter().find(|(row, ..)| *row == name)?;
     Some(Listed { price: Price { input, cached, output, currency: "USD".into() }, longest, window })
 }
 

@@ -27,11 +27,12 @@ use super::failure::Failures;
 use super::flow::Broken;
 use super::history;
 use super::keys::{KeyPlace, KeySource, unfit};
+use super::prices;
 use super::retry::retrying;
 use super::settings::{ProviderSettings, ToolMode, WireFormat};
 use super::structured;
 use super::vendors;
-use super::{FetchedKey, ProviderKey};
+use super::{FetchedKey, KeyProblem, ProviderKey};
 use crate::redaction::Redaction;
 use crate::secret::Secret;
 
@@ -77,6 +78,10 @@ impl Provider {
         Self { name: name.to_owned(), settings, endpoint, places, keys, redaction }
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(super) fn default_id(&self) -> String {
         self.id(&self.settings.model)
     }
@@ -108,11 +113,17 @@ impl Provider {
     pub(super) fn choices(&self) -> impl Iterator<Item = ModelChoice> {
         std::iter::once(&self.settings.model)
             .chain(self.settings.models.iter().filter(|model| **model != self.settings.model))
-            .map(|model| ModelChoice {
-                id: self.id(model),
-                name: format!("{model} ({})", self.name),
-                group: Some(self.name.clone()),
-            })
+            .map(|model| self.choice(model))
+    }
+
+    /// The models of a vendor without a table that are known here.
+    pub(super) fn known(&self) -> impl Iterator<Item = ModelChoice> {
+        prices::names(self.settings.wire).map(|model| self.choice(model))
+    }
+
+    fn choice(&self, model: &str) -> ModelChoice {
+        let (id, name) = (self.id(model), format!("{model} ({})", self.name));
+        ModelChoice { id, name, group: Some(self.name.clone()) }
     }
 
     fn id(&self, model: &str) -> String {
@@ -137,6 +148,25 @@ impl Provider {
     pub(super) fn missing_key(&self) -> Option<ModelError> {
         let ProviderKey { needed, from, .. } = self.key_state();
         (needed && from.is_none()).then(|| self.failures("").no_key(&self.places))
+    }
+
+    /// What stands between it and its key, as far as that can be known without fetching it.
+    pub(super) fn key_problem(&self) -> Option<KeyProblem> {
+        let provider = self.name.clone();
+        // They are looked at in this order, and no further than to the first one that has something.
+        for place in self.places.iter().filter(|_| self.settings.api_key.is_none()) {
+            if let Some((problem, hint)) = self.keys.obstacle(place) {
+                let problem = format!("the API key of `{provider}`: {problem}");
+                return Some(KeyProblem { provider, problem, hint, is_broken: true });
+            }
+            if self.keys.has(place) {
+                return None;
+            }
+        }
+        self.missing_key()?;
+        let failures = self.failures("");
+        let (problem, hint) = (failures.keyless(), failures.ways_to_a_key(&self.places));
+        Some(KeyProblem { provider, problem, hint, is_broken: false })
     }
 
     /// Fetches the key, and says where it is from; none where there is none and none is needed.

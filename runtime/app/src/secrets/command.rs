@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use acp_runtime_agent::plain;
 
-use crate::process::{Capture, Launcher, Output, Program};
+use crate::process::{Capture, Launcher, Output, Program, StartError};
 use crate::secret::Secret;
 
 /// How long a program may take: it may ask its person for a finger.
@@ -27,6 +27,12 @@ impl KeyPrograms {
     /// Programs that `launcher` starts in `folder`, where their relative paths begin.
     pub fn new(launcher: Launcher, folder: PathBuf) -> Self {
         Self { launcher, folder }
+    }
+
+    /// Whether there is such a program. Starts nothing.
+    pub fn find(&self, command: &[String]) -> Result<(), StartError> {
+        let name = command.first().map_or("", String::as_str);
+        self.launcher.find(&Program::new(name, &self.folder)).map(drop)
     }
 
     /// The line that `command` (a program and its arguments) prints. The error says what became of it.

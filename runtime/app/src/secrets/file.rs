@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use acp_runtime_agent::capability::SecretName;
-use acp_runtime_host::regular_file;
+use acp_runtime_host::{regular_file, whole_file};
 use serde::{Deserialize, Serialize};
 
 use super::{Place, SecretsError};
@@ -99,7 +99,7 @@ impl SecretFile {
         let outcome = change(&mut entries);
         // Written also when the keyring alone has changed: its values are remembered by the state of this file.
         if !(had_none && entries.is_empty()) {
-            self.write(folder, entries).map_err(|error| self.system("written", error.to_string()))?;
+            self.write(entries).map_err(|error| self.system("written", error.to_string()))?;
         }
         Ok(outcome)
     }
@@ -128,20 +128,8 @@ impl SecretFile {
             .map_err(|error| self.system("written", format!("`{}`: {error}", path.display())))
     }
 
-    fn write(&self, folder: &Path, secrets: Entries) -> io::Result<()> {
-        let text = serde_json::to_vec_pretty(&Contents { version: VERSION, secrets })?;
-        let new = folder.join(format!(".secrets-{}-{:08x}", std::process::id(), fastrand::u32(..)));
-        let written =
-            regular_file::private(OpenOptions::new().write(true).create_new(true)).open(&new).and_then(|mut file| {
-                file.write_all(&text)?;
-                file.sync_all()?;
-                std::fs::rename(&new, &self.0)
-            });
-        if written.is_err() {
-            // It may not even be there.
-            let _ = std::fs::remove_file(&new);
-        }
-        written
+    fn write(&self, secrets: Entries) -> io::Result<()> {
+        whole_file::put(&self.0, &serde_json::to_vec_pretty(&Contents { version: VERSION, secrets })?)
     }
 
     fn system(&self, doing: &'static str, reason: String) -> SecretsError {

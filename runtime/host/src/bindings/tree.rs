@@ -51,6 +51,10 @@ fn check_shape(flat: &[FlatNode], limits: &PanelLimits) -> Result<(), GuestError
     let mut depths: Vec<usize> = Vec::with_capacity(flat.len());
     let mut ids = HashSet::with_capacity(flat.len());
     for (index, node) in flat.iter().enumerate() {
+        if node.id.trim().is_empty() {
+            let label = plain::line(&node.label, 80);
+            return Err(GuestError::Refused(format!("node {index} of the panel (`{label}`) has no id")));
+        }
         if !ids.insert(node.id.as_str()) {
             return Err(refused(node, "its id is there twice"));
         }
@@ -161,6 +165,10 @@ mod tests {
             "node `b` of the panel: only the first node can be without a parent"
         );
         assert_eq!(problem(vec![node("a", None), node("a", Some(0))]), "node `a` of the panel: its id is there twice");
+        for id in ["", " \t"] {
+            let nameless = FlatNode { label: "Open".to_owned(), ..node(id, Some(0)) };
+            assert_eq!(problem(vec![node("a", None), nameless]), "node 1 of the panel (`Open`) has no id");
+        }
         let data = FlatNode { data: "[]".to_owned(), ..node("a", None) };
         assert_eq!(problem(vec![data]), "node `a` of the panel: its data is not a JSON object");
     }

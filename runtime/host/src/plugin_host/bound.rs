@@ -280,7 +280,11 @@ impl PanelSource for PluginPanel {
             let view = self.bound.run(None, Folders::Readable, &cancel, move |guest, exports| {
                 async move { guest.snapshot(exports, &own).await }.boxed()
             });
-            view.await.map_err(|error| error.to_string())
+            view.await.map_err(|error| {
+                let (plugin, panel) = (self.bound.plugin.id(), &self.info.name);
+                tracing::warn!(target: "plugin", %plugin, "the panel `{panel}` cannot be drawn: {error}");
+                error.to_string()
+            })
         }
         .boxed()
     }

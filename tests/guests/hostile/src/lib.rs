@@ -1,15 +1,15 @@
 //! `hostile`: a plugin that tries whatever a plugin must not be able to do, with the means of an ordinary Rust program.
 //!
 //! `files` tries to reach what it was not given, `world` looks for a process, a network and a machine around it, `web` asks
-//! hosts and tells on what it heard, `greed` wants more than there is. Each attempt answers how it went; `tests/it/hostile_guests.rs` knows how each must
-//! go. The panel cannot be drawn.
+//! hosts and tells on what it heard, `greed` wants more than there is. Each attempt answers how it went;
+//! `tests/it/hostile_guests.rs` knows how each must go. The panels cannot be drawn.
 
 mod files;
 mod greed;
 mod web;
 mod world;
 
-use acp_plugin::{Call, Error, Outcome, Panel, Result, Tool, View};
+use acp_plugin::{Call, Error, Node, Outcome, Panel, Result, Tool, View};
 
 /// What to try.
 #[derive(Debug, Clone, Copy, serde::Deserialize, schemars::JsonSchema)]
@@ -159,7 +159,19 @@ impl Panel for BrokenPanel {
     }
 }
 
+/// A panel with a node that nobody can name.
+pub struct NamelessPanel;
+
+impl Panel for NamelessPanel {
+    const NAME: &str = "nameless";
+    const TITLE: &str = "Nameless";
+
+    fn snapshot() -> Result<View> {
+        Ok(View::new(Node::new("top", "Top").children([Node::new("", "Below")])))
+    }
+}
+
 acp_plugin::export! {
     tools: [Attempt],
-    panels: [BrokenPanel],
+    panels: [BrokenPanel, NamelessPanel],
 }

@@ -6,7 +6,7 @@ use super::{Reply, only, word};
 use crate::capability::PluginId;
 use crate::command::CommandReply;
 use crate::near::near;
-use crate::options::{OptionError, OptionValue, Options, WithheldPlugin, id};
+use crate::options::{OptionError, OptionValue, Options, Withheld, WithheldPlugin, id};
 use crate::policy::Mode;
 use crate::session::Shared;
 use crate::tool::ToolError;
@@ -51,6 +51,10 @@ pub(super) fn model(session: &Shared, arguments: &str) -> Reply {
     for model in options.models() {
         let _ = writeln!(text, "{} `{}` – {}", mark(model.id == current.id()), model.id, model.name);
     }
+    let others = options.other_models();
+    if !others.is_empty() {
+        let _ = writeln!(text, "\n{others}");
+    }
     if let Some(effort) = effort {
         let _ = writeln!(text, "\nReasoning effort: {}.", effort.title());
     }
@@ -76,8 +80,12 @@ pub(super) fn plugins(session: &Shared, arguments: &str) -> Reply {
     for (plugin, is_on) in options.plugins() {
         let _ = writeln!(text, "- `{}` ({}) – {}: {}", plugin.id, on(is_on), plugin.title, plugin.description);
     }
-    for WithheldPlugin { plugin, by } in options.withheld() {
-        let _ = writeln!(text, "- `{}` (disabled by {by}) – {}: {}", plugin.id, plugin.title, plugin.description);
+    for WithheldPlugin { plugin, why } in options.withheld() {
+        let remedy = match why {
+            Withheld::Disabled(_) => String::new(),
+            Withheld::Misconfigured { .. } => format!("; {}, and begin anew", why.remedy()),
+        };
+        let _ = writeln!(text, "- `{}` ({why}{remedy}) – {}: {}", plugin.id, plugin.title, plugin.description);
     }
     if text.is_empty() {
         text.push_str("There are no plugins.");

@@ -8,6 +8,8 @@ use crate::capability::{
 };
 use crate::command::CommandReply;
 use crate::event::{EventSink as _, SessionEvent};
+use crate::noun::counted;
+use crate::options::{Withheld, WithheldPlugin};
 use crate::policy::Decision;
 use crate::session::Shared;
 
@@ -25,6 +27,11 @@ pub(super) async fn status(session: &Shared) -> Reply {
         turns.outbox.messages().len(),
         turns.tools.now().iter().count(),
     );
+    for WithheldPlugin { plugin, why } in turns.options.withheld() {
+        if let Withheld::Misconfigured { .. } = why {
+            let _ = writeln!(text, "- plugin `{}`: {why}; {}, and begin anew", plugin.id, why.remedy());
+        }
+    }
     for server in turns.tools.servers() {
         let _ = writeln!(text, "- MCP server `{}`: {server}", server.name);
     }
@@ -34,7 +41,8 @@ pub(super) async fn status(session: &Shared) -> Reply {
     for file in turns.project.files(&turns.outbox.places()).await {
         let shown = if file.is_cut() { format!("{} of ", file.text.len()) } else { String::new() };
         let kind = if file.trusted { "steering" } else { "project" };
-        let _ = writeln!(text, "- {kind} file: `{}` ({shown}{} bytes shown to the model)", file.path, file.size);
+        let size = counted(file.size, "byte");
+        let _ = writeln!(text, "- {kind} file: `{}` ({shown}{size} shown to the model)", file.path);
     }
     Ok(CommandReply::Text(text))
 }
@@ -68,13 +76,24 @@ pub(super) fn policy(session: &Shared) -> String {
     }
     let mut text =
         format!("Mode: {}. What the agent's own tools may do in the session's folders:\n\n", leeway.mode().title());
+    let beforehand = session.turns.gate.beforehand();
     for (what, effect) in kinds {
-        let verdict = match policy.decide(&effect, &GrantSet::native(), leeway) {
-            Decision::Allow => "yes".to_owned(),
-            Decision::Ask => "is asked for, unless `/permissions` has an answer".to_owned(),
-            Decision::Deny(rule) => format!("no: {rule}"),
+        let verdict = match (policy.decide(&effect, &GrantSet::native(), leeway), beforehand) {
+            (Decision::Allow, _) => "yes".to_owned(),
+            (Decision::Ask, None) => "is asked for, unless `/permissions` has an answer".to_owned(),
+            (Decision::Ask, Some(allowed)) if allowed.iter().any(|pattern| pattern.covers(&effect)) => {
+                "yes: it was allowed beforehand".to_owned()
+            }
+            (Decision::Ask, Some(_)) => "no, unless `/permissions` has an answer: there is nobody to ask".to_owned(),
+            (Decision::Deny(rule), _) => format!("no: {rule}"),
         };
         let _ = writeln!(text, "- {what}: {verdict}");
+    }
+    if let Some(allowed) = beforehand.filter(|allowed| !allowed.is_empty()) {
+        text.push_str("\nWhat would be asked for was allowed beforehand where it is one of these:\n\n");
+        for pattern in allowed {
+            let _ = writeln!(text, "- `{pattern}`");
+        }
     }
     text.push_str(
         "\nA plugin needs a granted right as well, and calls no MCP servers. Denied to everyone, in every mode:\n\n",

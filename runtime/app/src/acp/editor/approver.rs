@@ -33,7 +33,11 @@ impl Approver for EditorApprover {
                 Err(Unanswered::Late(patience)) => Approval::Late(patience),
                 Err(unanswered) => {
                     tracing::warn!("a question was not answered, which is a no: {unanswered}");
-                    Approval::NoChannel
+                    if matches!(unanswered, Unanswered::Malformed(..)) {
+                        Approval::Malformed
+                    } else {
+                        Approval::NoChannel
+                    }
                 }
             }
         })

@@ -22,7 +22,9 @@ impl EditorElicitor {
             Ok(answer) => wire::reply(answer),
             Err(Unanswered::Late(patience)) => Reply::Late(patience),
             Err(Unanswered::Gone) => Reply::NoChannel,
-            Err(unanswered @ Unanswered::Refused(_)) => Reply::Unusable(unanswered.to_string()),
+            Err(unanswered @ (Unanswered::Refused(_) | Unanswered::Malformed(..))) => {
+                Reply::Unusable(unanswered.to_string())
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use acp_runtime_agent::capability::Roots;
 use acp_runtime_agent::gate::Permit;
 use acp_runtime_agent::terminal::{Ending, Ran, ShellCommand, Terminal, TerminalError, Viewer, require};
+use agent_client_protocol::JsonRpcMessage as _;
 use agent_client_protocol::v1::schema;
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
@@ -59,6 +60,7 @@ impl EditorTerminal {
         let peer = self.peer.clone();
         let (mut reply, opened) = oneshot::channel();
         tokio::spawn(async move {
+            let method = request.method().to_owned();
             let sent = peer.connection.send_request(request);
             let withdrawal = sent.cancellation_handle();
             let patience = peer.patience.client;
@@ -71,7 +73,7 @@ impl EditorTerminal {
             let why = tokio::select! {
                 answer = &mut answer => {
                     // Nobody may be waiting any more: then the lease ends here.
-                    let _ = reply.send(answer.map(lease).map_err(Unanswered::from));
+                    let _ = reply.send(answer.map(lease).map_err(|error| Unanswered::to(&method, error)));
                     return;
                 }
                 () = reply.closed() => None,
@@ -113,10 +115,10 @@ impl EditorTerminal {
     ) -> Result<Ending, TerminalError> {
         let session = self.peer.session.clone();
         let request = schema::WaitForTerminalExitRequest::new(session.clone(), lease.id.clone());
-        let mut ended = std::pin::pin!(self.peer.connection.send_request(request).block_task());
+        let mut ended = std::pin::pin!(self.peer.answer(request));
         let early = tokio::select! {
             ended = &mut ended => {
-                let ended = ended.map_err(|error| TerminalError::Lost(Unanswered::from(error).to_string()))?;
+                let ended = ended.map_err(|unanswered| TerminalError::Lost(unanswered.to_string()))?;
                 lease.running = false;
                 return Ok(ending(&ended.exit_status));
             }

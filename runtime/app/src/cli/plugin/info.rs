@@ -22,26 +22,44 @@ const SHOWN: usize = 200;
 
 pub(super) fn list(runtime: &Runtime, disabled: &[PluginId], json: bool) -> Result<(), Failure> {
     let mut out = io::stdout();
-    for KnownPlugin { plugin, origin, source, grants } in runtime.shelf().plugins() {
+    for known in runtime.shelf().plugins() {
+        let KnownPlugin { plugin, origin, source, grants } = known;
         let manifest = plugin.manifest();
         let enabled = !disabled.contains(plugin.id());
+        let misfit = known.misfit(&runtime.settings().plugins);
         if json {
             let mut line = as_json(manifest);
             line["origin"] = origin.as_str().into();
             line["source"] = source.as_str().into();
             line["enabled"] = enabled.into();
+            line["problem"] = misfit.as_deref().into();
             line["rights"] = grants.granted.iter().map(ToString::to_string).collect();
             writeln!(out, "{line}")?;
         } else {
-            let state = if enabled { origin.as_str() } else { "disabled" };
+            let state = match &misfit {
+                _ if !enabled => "disabled",
+                Some(_) => "left out",
+                None => origin.as_str(),
+            };
             let (id, version, about) = (&manifest.id, &manifest.version, &manifest.about.description);
             writeln!(out, "{id}  {version}  {state}  {}  {about}", rights(manifest, grants))?;
         }
+        warn_of_misfit(runtime, known)?;
     }
     for problem in runtime.shelf().problems() {
         writeln!(io::stderr(), "warning: {}", problem.message)?;
     }
     Ok(())
+}
+
+/// Says why sessions are without a plugin that the configuration does not fit.
+fn warn_of_misfit(runtime: &Runtime, known: &KnownPlugin) -> io::Result<()> {
+    let settings = runtime.settings();
+    known.misfit(&settings.plugins).map_or(Ok(()), |problem| {
+        let id = known.plugin.id();
+        let hint = format!("hint: correct {}", settings.plugin_place(id));
+        writeln!(io::stderr(), "warning: `{id}` is left out: {problem}\n{hint}")
+    })
 }
 
 /// The classes of what it may do, in a few words; those with a `?` are asked for when they are used.
@@ -96,7 +114,8 @@ pub(super) fn info(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), Fa
     let is_file = || Path::new(plugin).is_file();
     let package;
     let about = match meant(runtime, plugin).as_slice() {
-        [KnownPlugin { plugin: known, grants, origin, source }] if known.id().as_str() == plugin || !is_file() => {
+        [known] if known.plugin.id().as_str() == plugin || !is_file() => {
+            let KnownPlugin { plugin: known, grants, origin, source } = known;
             About {
                 manifest: known.manifest(),
                 digest: known.digest()?,
@@ -122,6 +141,10 @@ pub(super) fn info(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), Fa
         writeln!(out, "{:#}", about.as_json(&limits, &settings)?)?;
     } else {
         about.write(&mut out, &limits, &settings)?;
+    }
+    // A file that is not installed may have an id that is known.
+    if let [known] = meant(runtime, plugin).as_slice() {
+        warn_of_misfit(runtime, known)?;
     }
     Ok(())
 }

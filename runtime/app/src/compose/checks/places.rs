@@ -1,4 +1,5 @@
-//! Whether the folders and files that are written can be. Nothing is made, and nothing is opened that could wait.
+//! Whether the folders and files that are written can be. Nothing that is made stays, and nothing is opened that could
+//! wait.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -71,9 +72,18 @@ fn appendable(path: &Path, require: fn(&Path) -> io::Result<()>) -> Result<(), S
     may_write(path)
 }
 
-/// Whether a folder, or the one in which it would be made, can be written.
+/// Whether a folder can be written, or be made and written. Permissions do not say all: a file system may be read-only,
+/// full, or one that the kernel makes up. So a folder is made there, and removed again.
 fn writable(path: &Path) -> Result<(), String> {
-    may_write(nearest_folder(path)?)
+    let there = nearest_folder(path)?;
+    may_write(there)?;
+    let tried = there.join(format!(".acp-runtime-{}", std::process::id()));
+    match std::fs::create_dir(&tried) {
+        Ok(()) => std::fs::remove_dir(&tried).map_err(|error| format!("`{}` stays: {error}", tried.display())),
+        // Another one like this, which found it writable.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(format!("nothing can be made in `{}`: {error}", there.display())),
+    }
 }
 
 #[cfg(unix)]
@@ -90,12 +100,23 @@ fn may_write(path: &Path) -> Result<(), String> {
     }
 }
 
+/// The folder itself, or what there is of the way to it.
 fn nearest_folder(path: &Path) -> Result<&Path, String> {
-    match path.ancestors().find(|path| path.exists()) {
-        Some(there) if there.is_dir() => Ok(there),
-        Some(there) => Err(format!("`{}` is not a folder", there.display())),
-        None => Err("nothing of it exists".to_owned()),
+    for part in path.ancestors().filter(|part| !part.as_os_str().is_empty()) {
+        let is = |what: &str| Err(format!("`{}` {what}", part.display()));
+        match (part.symlink_metadata(), part.is_dir()) {
+            (Ok(_), true) => return Ok(part),
+            (Ok(found), false) if found.is_symlink() && !part.exists() => return is("is a link that leads nowhere"),
+            (Ok(_), false) => return is("is not a folder"),
+            (Err(error), _) if is_absent(&error) => {}
+            (Err(error), _) => return Err(format!("`{}`: {error}", part.display())),
+        }
     }
+    Ok(Path::new("."))
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 #[cfg(test)]
@@ -108,6 +129,22 @@ mod tests {
         assert_eq!(writable(&folder.path().join("a/b")), Ok(()));
         std::fs::write(folder.path().join("file"), "").unwrap();
         assert!(writable(&folder.path().join("file/b")).unwrap_err().ends_with("file` is not a folder"));
+        let long = folder.path().join("x".repeat(300)).join("b");
+        assert!(writable(&long).unwrap_err().contains("File name too long"));
+        let left: Vec<_> = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["file"], "nothing stays");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_folder_that_cannot_be_made_is_none_that_can_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(folder.path().join("nowhere"), folder.path().join("link")).unwrap();
+        let lost = folder.path().join("link/acp-runtime");
+        assert!(writable(&lost).unwrap_err().ends_with("link` is a link that leads nowhere"));
+        // Whoever may do anything may write there, and makes nothing all the same.
+        let made_up = writable(Path::new("/proc/acp-runtime/plugins")).unwrap_err();
+        assert!(made_up.contains("`/proc`: ") || made_up.contains("ermission denied"), "{made_up}");
     }
 
     #[test]
