@@ -74,3 +74,16 @@ pub mod command {
 
     pub use self::exports::aar::command::command as interface;
 }
+
+/// The export `aar:hooks/hooks`.
+pub mod hooks {
+    wit_bindgen::generate!({
+        path: ["../wit/types", "../wit/hooks"],
+        inline: "package aar:sdk; world hooks-export { export aar:hooks/hooks@0.1.0; }",
+        with: { "aar:types/types@0.1.0": super::imports::types },
+        pub_export_macro: true,
+        export_macro_name: "export_hooks",
+    });
+
+    pub use self::exports::aar::hooks::hooks as interface;
+}

@@ -1,6 +1,6 @@
-//! The macro that makes a component out of tools, panels and commands.
+//! The macro that makes a component out of tools, panels, commands and a hook.
 
-/// Exports tools, panels and commands, each list where there is one, in this order. Once in a plugin.
+/// Exports tools, panels, commands and the hook, each where there is one, in this order. Once in a plugin.
 ///
 /// The component exports the interfaces that are named here and no others. Names are checked when it is built.
 ///
@@ -20,6 +20,7 @@ macro_rules! export {
         $(tools: [$($tool:ty),+ $(,)?] $(,)?)?
         $(panels: [$($panel:ty),+ $(,)?] $(,)?)?
         $(commands: [$($command:ty),+ $(,)?] $(,)?)?
+        $(hook: $hook:ty $(,)?)?
     ) => {
         $(const _: () = {
             const ENTRIES: &[$crate::tool::Entry] = &[$($crate::tool::Entry::of::<$tool>()),+];
@@ -35,6 +36,9 @@ macro_rules! export {
             const ENTRIES: &[$crate::command::Entry] = &[$($crate::command::Entry::of::<$command>()),+];
             $crate::names::check(&[$(<$command as $crate::Command>::NAME),+]);
             $crate::__export_interface! { command ENTRIES }
+        };)?
+        $(const _: () = {
+            $crate::__export_interface! { hook $hook }
         };)?
     };
 }
@@ -124,5 +128,28 @@ macro_rules! __export_interface {
 
         #[cfg(not(target_arch = "wasm32"))]
         let _ = $entries;
+    };
+    (hook $hook:ty) => {
+        #[cfg(target_arch = "wasm32")]
+        struct Component;
+
+        #[cfg(target_arch = "wasm32")]
+        impl $crate::rt::hooks::interface::Guest for Component {
+            fn list_events() -> Vec<String> {
+                $crate::hook::list::<$hook>()
+            }
+
+            fn handle(
+                occurrence: $crate::rt::hooks::interface::Occurrence,
+            ) -> Result<$crate::rt::hooks::interface::Decision, $crate::rt::imports::types::Error> {
+                $crate::hook::handle::<$hook>(occurrence)
+            }
+        }
+
+        #[cfg(target_arch = "wasm32")]
+        $crate::rt::hooks::export_hooks!(Component with_types_in $crate::rt::hooks);
+
+        #[cfg(not(target_arch = "wasm32"))]
+        let _ = <$hook as $crate::Hook>::EVENTS;
     };
 }

@@ -1,4 +1,4 @@
-//! Write acp-runtime plugins in Rust: tools, panels and slash commands, as WebAssembly components.
+//! Write acp-runtime plugins in Rust: tools, panels, slash commands and hooks, as WebAssembly components.
 //!
 //! A whole plugin:
 //!
@@ -40,6 +40,7 @@ mod bindings;
 pub mod command;
 mod error;
 mod export;
+pub mod hook;
 mod host;
 pub mod names;
 pub mod panel;
@@ -49,6 +50,7 @@ pub mod tool;
 
 pub use crate::command::{Command, Reply};
 pub use crate::error::{Error, ErrorKind, Result};
+pub use crate::hook::{Decision, Event, EventKind, Hook, Occurrence};
 pub use crate::host::{http, kv, log, plan, process, progress, prompt, secrets, session, settings, workspace};
 pub use crate::panel::{Acting, Action, Node, Panel, Style, View};
 pub use crate::tool::{Call, Outcome, SideEffect, Tool};
@@ -59,5 +61,5 @@ mod tests;
 /// For the code that [`export!`] makes.
 #[doc(hidden)]
 pub mod rt {
-    pub use crate::bindings::{command, imports, panel, tool};
+    pub use crate::bindings::{command, hooks, imports, panel, tool};
 }

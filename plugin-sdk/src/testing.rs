@@ -1,7 +1,7 @@
 //! The host as a double in memory, for the tests of plugins: `cargo test`, no WebAssembly.
 //!
 //! Each thread has its own, so tests do not meet. [`Host::fresh`] begins with an empty one. [`call`], [`snapshot`],
-//! [`act`] and [`run`] drive the plugin the way the real host does: arguments cross as JSON, and an action gets its
+//! [`act`], [`run`] and [`tell`] drive the plugin the way the real host does: arguments cross as JSON, and an action gets its
 //! node from a fresh snapshot.
 //!
 //! ```
@@ -17,7 +17,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::{Acting, Call, Command, Error, Node, Outcome, Panel, Reply, Result, Tool, View};
+use crate::bindings::hooks::interface::Occurrence;
+use crate::hook::{self, Decision, EventKind, Hook};
+use crate::{Acting, Call, Command, Error, ErrorKind, Node, Outcome, Panel, Reply, Result, Tool, View};
 
 pub use self::double::{Host, Sent};
 
@@ -51,6 +53,27 @@ pub fn act<P: Panel>(action: &str, node: &str, inputs: Map<String, Value>) -> Re
     }
     let node = Node { children: Vec::new(), ..found.clone() };
     P::act(&Acting { action: action.to_owned(), node, inputs })
+}
+
+/// Tells the hook of an event, with what the host would say of it. `truncated` where the host would have cut it.
+pub fn tell<H: Hook>(event: EventKind, payload: &Value, truncated: bool) -> Result<Decision> {
+    let decision = hook::handle::<H>(Occurrence {
+        event: event.as_str().to_owned(),
+        session_id: "session-1".to_owned(),
+        call_id: None,
+        payload: payload.to_string(),
+        truncated,
+        deadline_ms: 1000,
+        extra: Vec::new(),
+    })?;
+    let text = decision.text.unwrap_or_default();
+    match decision.kind.as_str() {
+        "no-opinion" => Ok(Decision::NoOpinion),
+        "replace" => Ok(Decision::Replace(text)),
+        "block" => Ok(Decision::Block(text)),
+        "ask" => Ok(Decision::Ask(text)),
+        other => Err(Error::new(ErrorKind::Internal, format_args!("`{other}` is nothing that a hook can say"))),
+    }
 }
 
 /// Runs a command as typed after its name.

@@ -9,8 +9,9 @@ use crate::rt::panel::interface::Node as WireNode;
 use crate::rt::tool::interface::CallContext;
 use crate::testing::{self, Host};
 use crate::{
-    Acting, Action, Call, Command, Error, ErrorKind, Node, Outcome, Panel, Reply, Result, SideEffect, Style, Tool,
-    View, command, http, kv, panel, plan, process, progress, prompt, secrets, session, settings, tool, workspace,
+    Acting, Action, Call, Command, Decision, Error, ErrorKind, Event, EventKind, Hook, Node, Occurrence, Outcome,
+    Panel, Reply, Result, SideEffect, Style, Tool, View, command, http, kv, panel, plan, process, progress, prompt,
+    secrets, session, settings, tool, workspace,
 };
 
 /// Counts.
@@ -98,10 +99,56 @@ impl Command for Say {
     }
 }
 
+/// Has something to say to calls of `count`.
+struct Watch;
+
+impl Hook for Watch {
+    const EVENTS: &[EventKind] = &[EventKind::ToolCall, EventKind::UserMessage, EventKind::AfterTurn];
+
+    fn handle(occurrence: &Occurrence) -> Result<Decision> {
+        Ok(match &occurrence.event {
+            Event::ToolCall(call) if call.effects.iter().any(|effect| effect.class == "write") => {
+                Decision::Ask(format!("{} writes {}", call.tool, call.effects[0].key))
+            }
+            Event::ToolCall(call) if call.arguments["by"] == 0 => Decision::Block("counts nothing".to_owned()),
+            Event::UserMessage(prompt) => Decision::Replace(format!("{}{}", prompt.text, prompt.attached.len())),
+            _ => Decision::NoOpinion,
+        })
+    }
+}
+
 crate::export! {
     tools: [Count],
     panels: [Counter],
     commands: [Say],
+    hook: Watch,
+}
+
+#[test]
+fn a_hook_is_told_what_the_host_says() {
+    let tell = |event, payload: Value| testing::tell::<Watch>(event, &payload, false);
+    for (event, payload, expected) in [
+        (
+            EventKind::ToolCall,
+            json!({ "tool": "count", "arguments": {}, "effects": [{ "class": "write", "key": "a.txt" }], "later": 1 }),
+            Decision::Ask("count writes a.txt".to_owned()),
+        ),
+        (EventKind::ToolCall, json!({ "arguments": { "by": 0 } }), Decision::Block("counts nothing".to_owned())),
+        (EventKind::ToolCall, json!({ "plugin": null }), Decision::NoOpinion),
+        (
+            EventKind::UserMessage,
+            json!({ "text": "a", "attached": [{ "uri": "b", "text": null }] }),
+            Decision::Replace("a1".to_owned()),
+        ),
+        (EventKind::AfterTurn, json!({ "stop": "end_turn" }), Decision::NoOpinion),
+    ] {
+        assert_eq!(tell(event, payload.clone()), Ok(expected), "{payload}");
+    }
+    assert_eq!(tell(EventKind::Error, json!({})).unwrap_err().message(), "no hook for the event `error`");
+    assert_eq!(tell(EventKind::ToolCall, json!({ "tool": 1 })).unwrap_err().kind(), &ErrorKind::Internal);
+    for kind in EventKind::ALL {
+        assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+    }
 }
 
 const TOOLS: &[tool::Entry] = &[tool::Entry::of::<Count>()];

@@ -11,7 +11,7 @@ const FLOORS: &[&[&str]] = &[
     &["policy", "panel", "model", "options"],
     &["gate"],
     &["event", "elicit", "terminal", "workspace", "tool", "command"],
-    &["store", "context"],
+    &["store", "context", "hook"],
     &["turn", "session"],
 ];
 

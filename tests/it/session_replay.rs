@@ -33,6 +33,7 @@ fn kind(event: &SessionEvent) -> &'static str {
         SessionEvent::Title { .. } => "title",
         SessionEvent::ContextCleared => "cleared",
         SessionEvent::OutputsDropped { .. } => "outputs dropped",
+        SessionEvent::MessageReplaced { .. } => "replaced",
         SessionEvent::CompactionStarted { .. } => "summary begun",
         SessionEvent::CompactionText { .. } => "summary",
         SessionEvent::CompactionEnded { .. } => "summary ended",
@@ -50,7 +51,7 @@ fn kind(event: &SessionEvent) -> &'static str {
     }
 }
 
-const KINDS: usize = 17;
+const KINDS: usize = 18;
 
 fn all_kinds() -> Vec<SessionEvent> {
     let [user, agent, summary] = ["msg-1", "msg-2", "msg-4"].map(MessageId::new);
@@ -88,6 +89,11 @@ fn all_kinds() -> Vec<SessionEvent> {
     let entry = |content: &str, priority, status| PlanEntry { content: content.to_owned(), priority, status };
     vec![
         SessionEvent::ModeChanged { mode: Mode::Plan },
+        SessionEvent::MessageReplaced {
+            id: user.clone(),
+            text: "Look.".to_owned(),
+            by: vec![PluginId::new("aar:guard").unwrap()],
+        },
         SessionEvent::UserMessage {
             id: user,
             parts: vec![

@@ -63,6 +63,12 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
             bar: Bar::AtMost(50.0),
         },
         Figure {
+            name: "hook of a plugin on a tool call (p50)",
+            value: criterion(workspace, "hook")? / 1e3,
+            unit: "µs",
+            bar: Bar::AtMost(50.0),
+        },
+        Figure {
             name: "cold load from the compile cache",
             value: criterion(workspace, "load from the cache")? / 1e6,
             unit: "ms",

@@ -7,6 +7,7 @@
 mod danger;
 mod effect;
 mod grant;
+mod hook;
 mod host;
 mod names;
 mod path;
@@ -18,6 +19,7 @@ mod shell;
 pub use danger::Danger;
 pub use effect::{CommandLine, Effect, KvScope, OwnFolder, Touched};
 pub use grant::{Grant, GrantClass, GrantSet, SecretPlace, SecretRight, Tier};
+pub use hook::{HookEvent, HookRole};
 pub use host::{HostPattern, NetRequest};
 pub use names::{CommandName, NameError, PanelName, PluginId, SecretName, ServerName, ToolName};
 pub use path::{PathError, PathGlob, PathScope, RootId, WorkspacePath};

@@ -56,6 +56,8 @@ pub struct History {
     writing: Option<(MessageId, String)>,
     /// The message that is a summary.
     summary: Option<MessageId>,
+    /// What the model is shown in place of the texts of the message that comes.
+    replaced: Option<(MessageId, String)>,
 }
 
 /// Whether a session has a title.
@@ -83,17 +85,8 @@ impl History {
     /// Takes the next event in.
     pub fn apply(&mut self, event: &SessionEvent) {
         match event {
-            SessionEvent::UserMessage { id, parts, local } => {
-                self.see(id);
-                if self.turn.is_none() {
-                    self.turn = Some(id.clone());
-                    self.turn_use = TurnUse::default();
-                }
-                parts.iter().filter_map(link_of).for_each(|path| self.visit(path));
-                if !*local {
-                    self.push(Message { id: id.clone(), role: Role::User, parts: parts.clone() });
-                }
-            }
+            SessionEvent::UserMessage { id, parts, local } => self.hear(id, parts, *local),
+            SessionEvent::MessageReplaced { id, text, by: _ } => self.replaced = Some((id.clone(), text.clone())),
             SessionEvent::AgentText { id, text, local } => {
                 self.see(id);
                 if !*local {
@@ -180,6 +173,24 @@ impl History {
             | SessionEvent::PanelChanged { .. }
             | SessionEvent::Notice(_)
             | SessionEvent::ServersChanged { .. } => {}
+        }
+    }
+
+    /// Takes in what the person said, or what a hook has put in its place.
+    fn hear(&mut self, id: &MessageId, parts: &[Part], local: bool) {
+        self.see(id);
+        if self.turn.is_none() {
+            self.turn = Some(id.clone());
+            self.turn_use = TurnUse::default();
+        }
+        parts.iter().filter_map(link_of).for_each(|path| self.visit(path));
+        let replaced = self.replaced.take().filter(|(replaced, _)| replaced == id);
+        if !local {
+            let parts = match replaced {
+                Some((_, text)) => with_text(parts, text),
+                None => parts.to_vec(),
+            };
+            self.push(Message { id: id.clone(), role: Role::User, parts });
         }
     }
 
@@ -383,6 +394,12 @@ fn link_of(part: &Part) -> Option<String> {
         Part::Resource { uri, .. } | Part::ResourceLink { uri, .. } => Linked::of(uri).map(|linked| linked.path),
         _ => None,
     }
+}
+
+/// The parts with `text` in place of all their texts.
+fn with_text(parts: &[Part], text: String) -> Vec<Part> {
+    let others = parts.iter().filter(|part| !matches!(part, Part::Text { .. }));
+    std::iter::once(Part::Text { text }).chain(others.cloned()).collect()
 }
 
 fn call_of(part: &Part) -> Option<&ToolCallId> {

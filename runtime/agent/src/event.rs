@@ -9,7 +9,7 @@ mod notice;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::capability::PanelName;
+use crate::capability::{PanelName, PluginId};
 use crate::model::ToolKind;
 use crate::options::{Bounds, ConfigOption};
 use crate::policy::Mode;
@@ -40,6 +40,16 @@ pub enum SessionEvent {
         /// A slash command: kept and shown, but not sent to the model.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         local: bool,
+    },
+    /// A hook has changed the message that follows: the model is shown another text in place of the person's. What the
+    /// person wrote stays what is kept and shown.
+    MessageReplaced {
+        /// The message's id.
+        id: MessageId,
+        /// The text in place of all of its texts.
+        text: String,
+        /// The plugins whose hooks did that.
+        by: Vec<PluginId>,
     },
     /// More of the assistant's text. Pieces with one id are one message.
     AgentText {
@@ -239,6 +249,9 @@ pub struct ToolCallUpdate {
     /// Another title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// What it is run with, where hooks have changed that: the model gave other arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Box<Value>>,
     /// All content that it has now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Vec<ToolContent>>,
@@ -256,7 +269,8 @@ pub struct ToolCallUpdate {
 impl ToolCallUpdate {
     /// An update of `id` that changes nothing yet.
     pub fn of(id: ToolCallId) -> Self {
-        Self { id, status: None, title: None, content: None, locations: None, structured: None, for_model: None }
+        let (status, title, arguments, content) = (None, None, None, None);
+        Self { id, status, title, arguments, content, locations: None, structured: None, for_model: None }
     }
 }
 
@@ -305,6 +319,7 @@ impl SessionEvent {
     pub fn is_kept(&self) -> bool {
         match self {
             Self::UserMessage { .. }
+            | Self::MessageReplaced { .. }
             | Self::AgentText { .. }
             | Self::AgentThought { .. }
             | Self::ToolCallDrafted { .. }
@@ -341,6 +356,7 @@ impl SessionEvent {
             | Self::CompactionText { .. } => true,
             Self::ToolCallUpdated(update) => update.status.is_none(),
             Self::UserMessage { .. }
+            | Self::MessageReplaced { .. }
             | Self::ToolCallDrafted { .. }
             | Self::ToolCallStarted { .. }
             | Self::Plan { .. }

@@ -7,6 +7,7 @@
 //! those are ports.
 
 mod audit;
+mod concern;
 mod lent;
 mod why;
 mod wish;
@@ -25,6 +26,7 @@ use crate::policy::{Decision, Policy, Rule};
 use crate::transcript::{ToolCallId, ToolContent};
 use audit::Request;
 pub use audit::{AuditEntry, AuditSink};
+pub use concern::Concern;
 pub use lent::{Lent, Refused, Way};
 use why::Why;
 pub use wish::Ground;
@@ -259,6 +261,8 @@ pub struct Exhibit {
     pub content: Vec<ToolContent>,
     /// The exact arguments.
     pub raw: Option<Value>,
+    /// What hooks want a person to decide; with any, nothing is allowed without a question.
+    pub concerns: Vec<Concern>,
 }
 
 /// The gate of one session.
@@ -336,7 +340,11 @@ impl Gate {
         exhibit: Exhibit,
     ) -> Result<Permit, Refusal> {
         let request = Request::now(&exhibit);
-        let (origin, wishes) = (self.known(origin), self.wishes(effects).await);
+        let (origin, mut wishes) = (self.known(origin), self.wishes(effects).await);
+        if wishes.is_empty() {
+            wishes.extend(exhibit.concerns.first().map(Concern::wish));
+        }
+        let pressed = !exhibit.concerns.is_empty();
         let mut open = Vec::new();
         for wish in &wishes {
             let decision = match self.judge(&origin, wish) {
@@ -348,6 +356,7 @@ impl Gate {
                 (Some(Remembered { allowed: false, about }), _) => {
                     return Err(self.refuse(&origin, wish, "remembered", Why::Remembered(&about), request));
                 }
+                (None | Some(Remembered { allowed: true, .. }), _) if pressed => open.push(wish),
                 (_, Decision::Allow) => self.note(&origin, wish, true, "policy", request),
                 (Some(Remembered { allowed: true, .. }), _) => self.note(&origin, wish, true, "remembered", request),
                 (None, _) => open.push(wish),
@@ -454,17 +463,23 @@ impl Gate {
         exhibit: Exhibit,
         request: Request,
     ) -> Result<(), Refusal> {
+        let Exhibit { content, raw, concerns } = exhibit;
         let subject = origin.subject();
-        let may_remember = self.book.keeps(origin) && !open.iter().any(|wish| matches!(wish.real, Effect::Run(_)));
+        // A hook asks each time, whatever was answered before.
+        let plain = concerns.is_empty() && self.book.keeps(origin);
+        let may_remember = plain && !open.iter().any(|wish| matches!(wish.real, Effect::Run(_)));
         let approval = self
             .approver
             .ask(Ask {
                 call: origin.call().cloned(),
-                title: format!("{subject}: {}", open.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+                title: {
+                    let effects: Vec<String> = open.iter().map(ToString::to_string).collect();
+                    format!("{subject}: {}{}", effects.join(", "), Concern::told(&concerns))
+                },
                 subject,
                 effects: open.iter().map(|wish| wish.real.clone()).collect(),
-                content: exhibit.content,
-                raw: exhibit.raw,
+                content: concerns.iter().map(Concern::shown).chain(content).collect(),
+                raw,
                 may_remember,
             })
             .await;

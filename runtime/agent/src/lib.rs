@@ -23,6 +23,7 @@
 //! | [`workspace`] | the project's files, as a port |
 //! | [`tool`] | what the model can call |
 //! | [`command`] | what a person can type |
+//! | [`hook`] | what plugins are told of a session, and may stop or change |
 //! | [`store`] | where sessions are kept, as a port |
 //! | [`context`] | what the model is shown |
 //! | [`turn`] | one prompt to its stop |
@@ -34,6 +35,7 @@ pub mod context;
 pub mod elicit;
 pub mod event;
 pub mod gate;
+pub mod hook;
 pub mod model;
 pub mod near;
 pub mod noun;

@@ -66,6 +66,8 @@ pub struct WithheldPlugin {
 pub enum Withheld {
     /// It was disabled: by what, as the end of a sentence, a key and its file.
     Disabled(String),
+    /// It came with the program, has hooks, and was not enabled: the end of a sentence, a key and its file.
+    NotEnabled(String),
     /// It cannot be used with what is configured for it.
     Misconfigured {
         /// What is wrong, as a sentence without its end.
@@ -80,6 +82,7 @@ impl Withheld {
     pub fn remedy(&self) -> String {
         match self {
             Self::Disabled(_) => "take it out there".to_owned(),
+            Self::NotEnabled(place) => format!("add it to {place}"),
             Self::Misconfigured { place, .. } => format!("correct {place}"),
         }
     }
@@ -89,6 +92,7 @@ impl std::fmt::Display for Withheld {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Disabled(by) => write!(f, "disabled by {by}"),
+            Self::NotEnabled(_) => f.write_str("disabled by default, since it has hooks"),
             Self::Misconfigured { problem, .. } => write!(f, "left out: {problem}"),
         }
     }

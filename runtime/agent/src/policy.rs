@@ -187,6 +187,10 @@ impl Policy {
     }
 
     fn forbids_itself(&self, effect: &Effect) -> Option<Rule> {
+        // A rule narrows, and a hook does, too: a rule that kept a guard from being told would widen.
+        if matches!(effect, Effect::Hook(_)) {
+            return None;
+        }
         let path = self.denied_by(effect).map(|glob| glob.as_str().to_owned());
         let effects = || self.forbidden.iter().find(|pattern| pattern.touches(effect)).map(ToString::to_string);
         path.or_else(effects).map(Rule::DenyList)
@@ -204,7 +208,8 @@ impl Policy {
 
     fn native(effect: &Effect, leeway: Leeway) -> Decision {
         match effect {
-            Effect::Read(_) | Effect::CallPlugin(..) => Decision::Allow,
+            // A question that a hook asks about a call is about nothing else than that.
+            Effect::Read(_) | Effect::CallPlugin(..) | Effect::Hook(_) => Decision::Allow,
             Effect::Write(_) | Effect::Move { .. } => change(leeway, leeway.writes()),
             Effect::Delete(_) => change(leeway, leeway.writes() && leeway.runs()),
             Effect::Run(_) => change(leeway, leeway.runs()),
@@ -226,7 +231,7 @@ impl Policy {
             return refusal;
         }
         match effect {
-            Effect::UseSecret(_) | Effect::ReadSession | Effect::OwnFiles(_) | Effect::Prompt => {
+            Effect::UseSecret(_) | Effect::ReadSession | Effect::OwnFiles(_) | Effect::Prompt | Effect::Hook(_) => {
                 granted(effect, grants)
             }
             Effect::Kv(_) => Decision::Allow,
@@ -253,7 +258,7 @@ impl Policy {
             Effect::Read(_) | Effect::OwnFiles(_) if granted == Decision::Allow => Decision::Allow,
             Effect::Read(_) | Effect::OwnFiles(_) => Decision::Ask,
             Effect::Kv(_) => Decision::Allow,
-            Effect::UseSecret(_) | Effect::ReadSession | Effect::Prompt => granted,
+            Effect::UseSecret(_) | Effect::ReadSession | Effect::Prompt | Effect::Hook(_) => granted,
             Effect::CallServer { .. } | Effect::CallPlugin(..) => Decision::Deny(Rule::NotForThisCode),
             Effect::Write(_) | Effect::Move { .. } if granted == Decision::Allow => change(leeway, leeway.writes()),
             Effect::Delete(_) if granted == Decision::Allow => change(leeway, leeway.writes() && leeway.runs()),
@@ -284,7 +289,8 @@ fn dangerous(effect: &Effect) -> Option<Decision> {
         | Effect::ReadSession
         | Effect::Kv(_)
         | Effect::OwnFiles(_)
-        | Effect::Prompt => None,
+        | Effect::Prompt
+        | Effect::Hook(_) => None,
     }
 }
 

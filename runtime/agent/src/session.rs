@@ -8,6 +8,7 @@ mod actor;
 mod commands;
 mod directory;
 mod fork;
+mod message;
 mod ordered;
 mod outbox;
 mod prompt;

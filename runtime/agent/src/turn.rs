@@ -8,6 +8,7 @@ mod budget;
 mod call;
 mod compaction;
 mod draft;
+mod hooked;
 mod limits;
 mod partial;
 mod repeats;
@@ -26,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::{self, Project, ProjectFile};
 use crate::event::{EventSink as _, Notice, SessionEvent, Severity};
 use crate::gate::Gate;
+use crate::hook::Hooks;
 use crate::model::{Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ReasoningEffort};
 use crate::options::Options;
 use crate::session::Outbox;
@@ -112,6 +114,8 @@ pub struct TurnContext {
     pub tools: ToolCatalog,
     /// Decides on every effect.
     pub gate: Arc<Gate>,
+    /// Are told of what happens, and may stop or change some of it.
+    pub hooks: Hooks,
     /// The session's folders, and what they tell agents.
     pub project: Arc<Project>,
     /// The client's own instructions for the model.
@@ -192,6 +196,7 @@ impl TurnContext {
             };
             let Some((stop, calls)) = answer else { return Ok(End::Model(StopReason::Cancelled)) };
             drop(request);
+            self.tell_said(&message);
             if calls.is_empty() {
                 return Ok(End::Model(stop));
             }
@@ -339,12 +344,19 @@ impl TurnContext {
             .collect();
         let mut fatal = None;
         while let Some((call, announced)) = waiting.pop_front() {
+            let announced = self.hooked(announced, cancel).await;
             let only_reads = announced.only_reads();
             let mut together = vec![announced.unless(repeats.make(&call))];
             while only_reads
                 && together.len() < AT_ONCE
                 && let Some((call, announced)) = waiting.pop_front_if(|(_, next)| next.only_reads())
             {
+                let announced = self.hooked(announced, cancel).await;
+                if !announced.only_reads() {
+                    // It was changed to something else.
+                    waiting.push_front((call, announced));
+                    break;
+                }
                 together.push(announced.unless(repeats.make(&call)));
             }
             let outcomes = join_all(together.into_iter().map(|call| self.execute(call, cancel))).await;

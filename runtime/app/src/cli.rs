@@ -90,7 +90,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn with_runtime(command: Command, settings: Settings, paths: &Paths, keys: &Keys) -> Result<ExitCode, Failure> {
-    let disabled = settings.plugins.disabled.clone();
+    let wanted = settings.plugins.clone();
     let runtime = Runtime::new(settings, paths, keys)?;
     match command {
         Command::Acp => wait(leaving(&runtime, runtime.clone().serve_acp()))??,
@@ -98,7 +98,7 @@ fn with_runtime(command: Command, settings: Settings, paths: &Paths, keys: &Keys
         Command::Session(command) => wait(leaving(&runtime, session::command(runtime.store(), command)))??,
         Command::Trust(command) => wait(leaving(&runtime, trust::command(&runtime, command)))??,
         Command::Plugin(command) => {
-            wait(leaving(&runtime, plugin::command(runtime.clone(), &disabled, command)))??;
+            wait(leaving(&runtime, plugin::command(runtime.clone(), &wanted, command)))??;
         }
         // They need no runtime, and were answered before one was made.
         Command::Config(_)

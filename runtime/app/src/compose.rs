@@ -24,11 +24,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use acp_runtime_agent::capability::RootId;
+use acp_runtime_agent::capability::{PluginId, RootId};
 use acp_runtime_agent::command::CommandCatalog;
 use acp_runtime_agent::context::{Additions, History, Project};
 use acp_runtime_agent::event::{EventSink as _, Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::Gate;
+use acp_runtime_agent::hook::Hooks;
 use acp_runtime_agent::options::{Bounds, Choices};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
 use acp_runtime_agent::session::{
@@ -152,7 +153,7 @@ impl Runtime {
             secrets: Arc::new(PluginSecrets::new(keys.secrets().clone())),
             egress: egress.clone(),
         };
-        let limits = Limits { exec: settings.exec.limits(), ..Limits::default() };
+        let limits = Limits { exec: settings.exec.limits(), ..settings.limits.of_plugins() };
         let host = PluginHost::new(Some(paths.compiled()), limits, ports).keeping(paths.plugin_data());
         let bundled = paths.bundled_plugins().filter(|_| settings.plugins.bundled);
         let shelf = Shelf::new(host, bundled, settings.plugins.paths.clone(), paths.plugins());
@@ -275,7 +276,7 @@ impl Runtime {
             .collect();
 
         let stale = StalePanels::default();
-        let mut plugins = self.shelf.enabled(&settings.plugins.disabled);
+        let mut plugins = self.shelf.enabled(&settings.plugins);
         let own = brought.plugins(&self.shelf, &settings.plugins.disabled);
         let (configured, kept) = (Bounds::from(settings.mode), history.bounds().cloned());
         let choices = choices.unwrap_or_else(|| first_choices(&configured, kept.as_ref()));
@@ -311,6 +312,7 @@ impl Runtime {
         };
         let loaded: Vec<_> = plugins.iter().map(|known| known.plugin.clone()).collect();
         let offered = self.shelf.host().open(&loaded, scope);
+        let hooks = Hooks::new(id.clone(), options.switches().clone(), &offered.hooks);
         let mut tools = ToolCatalog::new(options.switches().clone());
         let terminal = face.terminal(&id, &roots, self.commands.terminal(&roots));
         let files = workspace.clone();
@@ -344,6 +346,7 @@ impl Runtime {
             options: options.clone(),
             tools: tools.clone(),
             gate: gate.clone(),
+            hooks: hooks.clone(),
             project: project.clone(),
             budget: budget.clone(),
             outbox: outbox.clone(),
@@ -359,7 +362,7 @@ impl Runtime {
             outbox: outbox.clone(),
         })));
         let untold = SessionEvent::bounds_changed(&kept.unwrap_or(configured), options.bounds());
-        let turns = TurnContext { options, tools, gate, project, system_prompt, budget, outbox };
+        let turns = TurnContext { options, tools, gate, hooks, project, system_prompt, budget, outbox };
         let on_busy = settings.prompt.on_busy();
         let panels = Arc::new(panels);
         Ok(Opened { parts: SessionParts { id, turns, commands, panels, on_busy }, untold, notice: brought.notice() })
@@ -386,7 +389,17 @@ impl Runtime {
         for ignored in &project.ignored {
             tracing::warn!("{ignored}");
         }
-        Ok(project.settings)
+        let mut settings = project.settings;
+        // A project may narrow, and to be without what stops things is wider.
+        let guards = |id: &PluginId| self.shelf.plugins().iter().any(|known| known.plugin.id() == id && known.guards());
+        settings.plugins.disabled.retain(|id| {
+            let kept = !self.settings.plugins.disabled.contains(id) && guards(id);
+            if kept {
+                tracing::warn!("the project cannot disable the plugin `{id}`: its hooks narrow what may happen");
+            }
+            !kept
+        });
+        Ok(settings)
     }
 }
 

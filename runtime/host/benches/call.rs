@@ -1,7 +1,7 @@
 //! What one call of a plugin's tool costs, and what loading compiled code costs.
 //!
 //! `call` is the whole way in process: arguments against the schema, the gate, a fresh instance, the guest, its outcome
-//! (bar: 50 µs in the middle). `load from the cache` is reading, hashing and mapping (bar: 1 ms), `open 50 plugins` what
+//! (bar: 50 µs in the middle). `hook` is what each hook adds to a call. `load from the cache` is reading, hashing and mapping (bar: 1 ms), `open 50 plugins` what
 //! a new session costs (bar: 1 ms).
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a bench that cannot be set up fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "the doubles of the tests write plugin files")]
@@ -17,6 +17,10 @@ mod site;
 #[path = "../tests/it/support.rs"]
 mod support;
 
+use acp_runtime_agent::capability::HookEvent;
+use acp_runtime_agent::hook::Occurrence;
+use acp_runtime_agent::transcript::SessionId;
+use acp_runtime_host::build;
 use acp_runtime_host::limits::Limits;
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::json;
@@ -57,5 +61,32 @@ fn loads(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, calls, loads);
+/// What a hook costs that has nothing to say: the gate, a fresh instance, the guest.
+fn hooks(criterion: &mut Criterion) {
+    let executor = tokio::runtime::Runtime::new().unwrap();
+    let runtime = Runtime::new();
+    let asks = "[capabilities]\nhooks = [{ event = \"tool-call\", reason = \"looks on\" }]\n\
+                [settings]\ntype = \"object\"";
+    let toml = support::manifest("test:hook", asks);
+    let plugin = executor.block_on(build::embed(&runtime.host, &guest::component("hook"), &toml)).unwrap();
+    let path = runtime.project.path().join("hook.wasm");
+    std::fs::write(&path, plugin).unwrap();
+    let plugin = runtime.load(&path);
+    let mut runtime = runtime;
+    runtime.settings.insert(plugin.id().clone(), json!({ "n": 0 }));
+    let hook = runtime.open(&[plugin]).hooks[0].clone();
+    let told = Occurrence {
+        event: HookEvent::ToolCall,
+        session: SessionId::new("s"),
+        call: None,
+        payload: json!({ "tool": "write_file", "arguments": { "path": "a", "text": "x".repeat(1000) } }).to_string(),
+        truncated: false,
+    };
+    executor.block_on(hook.handle(&told)).unwrap();
+    criterion.bench_function("hook", |bencher| {
+        bencher.iter(|| executor.block_on(hook.handle(&told)).unwrap());
+    });
+}
+
+criterion_group!(benches, calls, hooks, loads);
 criterion_main!(benches);

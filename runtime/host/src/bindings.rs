@@ -7,6 +7,7 @@
 mod tree;
 mod v0_1;
 
+use acp_runtime_agent::hook::{Occurrence, Verdict};
 use acp_runtime_agent::panel::{PanelActing, PanelView};
 use acp_runtime_agent::transcript::ToolOutcome;
 use wasmtime::component::{InstancePre, Linker};
@@ -104,6 +105,11 @@ impl Guest {
         acting: PanelActing,
     ) -> Result<Option<String>, GuestError> {
         self.0.act(&exports.0, panel, acting).await
+    }
+
+    /// What its hook says to an event.
+    pub(crate) async fn handle(&mut self, exports: &Exports, occurrence: &Occurrence) -> Result<Verdict, GuestError> {
+        self.0.handle(&exports.0, occurrence).await
     }
 
     /// The text for the person, and the prompt for the model where there is one.

@@ -25,6 +25,9 @@ pub enum BuildError {
     /// A JSON Schema is broken.
     #[error("{0}")]
     Schema(String),
+    /// The manifest asks for an event that the component has no hook for.
+    #[error("{0}")]
+    Hooks(String),
 }
 
 impl BuildError {
@@ -34,7 +37,10 @@ impl BuildError {
             Self::Manifest(error) => error.hint(),
             Self::NotAComponent(_) => "build it for `wasm32-wasip2`",
             Self::Inspect(_) => {
-                "export an interface of `wit/` and keep `list-tools`, `list-panels` and `list-commands` simple"
+                "export an interface of `wit/` and keep `list-tools`, `list-panels`, `list-commands` and `list-events` simple"
+            }
+            Self::Hooks(_) => {
+                "take it out of `capabilities.hooks` in `plugin.toml`, or add it to the component's hooks"
             }
             Self::Schema(_) => "write the schema as JSON Schema 2020-12, without references to other documents",
         }
@@ -47,8 +53,17 @@ pub async fn embed(host: &Arc<PluginHost>, component: &[u8], toml: &str) -> Resu
     let inventory = host.inspect(&alone.id, component.to_vec()).await?;
     let manifest = Manifest::from_toml(toml, inventory.clone())?;
     check_schemas(&manifest).map_err(BuildError::Schema)?;
+    check_hooks(&manifest).map_err(BuildError::Hooks)?;
     let section = Manifest::section(toml, &inventory)?;
     package::replace(component, &section).map_err(BuildError::NotAComponent)
+}
+
+/// A hook that is asked for and not there would fail each time; one that decides would stop everything.
+pub(crate) fn check_hooks(manifest: &Manifest) -> Result<(), String> {
+    match manifest.unheard() {
+        None => Ok(()),
+        Some(event) => Err(format!("the manifest asks for the event `{event}`, and the component has no hook for it")),
+    }
 }
 
 /// Compiles every JSON Schema of a manifest; when a session opens there is no time for that.

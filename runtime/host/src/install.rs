@@ -12,7 +12,7 @@ use std::sync::Arc;
 use acp_runtime_agent::capability::Grant;
 use acp_runtime_agent::noun::counted;
 
-use crate::build::check_schemas;
+use crate::build::{check_hooks, check_schemas};
 use crate::manifest::Manifest;
 use crate::package::{Digest, Installed, Package, PackageError, PackageStore, StoreError};
 use crate::plugin_host::{InspectError, PluginHost};
@@ -96,6 +96,7 @@ impl Candidate {
         let invalid = |problem: String| InstallError::Invalid { id: id.clone(), problem };
         wasmparser::validate(&bytes).map_err(|error| invalid(error.to_string()))?;
         check_schemas(package.manifest()).map_err(invalid)?;
+        check_hooks(package.manifest()).map_err(invalid)?;
         let most = host.limits().time.compile;
         let offered = tokio::time::timeout(most, host.inspect(&package.manifest().id, bytes.clone())).await;
         let offered = offered.map_err(|_| InstallError::TooSlow { id: id.clone(), seconds: most.as_secs() })?;

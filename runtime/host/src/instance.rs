@@ -72,8 +72,8 @@ impl Sandbox {
         let exports = Exports::of(&component);
         if exports.is_empty() {
             return Err(CallError::Unusable(
-                "the component exports none of `aar:tool/tool@0.1.0`, `aar:panel/panel@0.1.0` and \
-                 `aar:command/command@0.1.0`"
+                "the component exports none of `aar:tool/tool@0.1.0`, `aar:panel/panel@0.1.0`, \
+                 `aar:command/command@0.1.0` and `aar:hooks/hooks@0.1.0`"
                     .to_owned(),
             ));
         }

@@ -1,6 +1,6 @@
 //! WASM plugins: packages, sandbox, bindings. The only crate that names wasmtime.
 //!
-//! A plugin is a WebAssembly component that exports tools, panels or commands. It gets nothing but what the gate of the
+//! A plugin is a WebAssembly component that exports tools, panels, commands or hooks. It gets nothing but what the gate of the
 //! running session allows, and every call has limits. Knows no wire format, no model and no disk layout of the
 //! application; sessions, storage and files are ports. A room (module) uses only rooms listed before it:
 //!
@@ -27,7 +27,7 @@
 //! | `imports` | what guests can ask the host for, one file for each interface |
 //! | `bindings` | the generated types, and what guests export |
 //! | `instance` | one call: an instance, its deadline and its end |
-//! | [`plugin_host`] | plugins as tools, panels and commands of a session |
+//! | [`plugin_host`] | plugins as tools, panels, commands and hooks of a session |
 //! | [`build`] | from a component and a `plugin.toml` to a plugin |
 //! | [`install`] | what must hold before a plugin is kept |
 

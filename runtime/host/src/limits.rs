@@ -22,6 +22,8 @@ pub const MEMORY_RANGE: RangeInclusive<u64> = MIB..=1024 * MIB;
 pub const FOLDER_RANGE: RangeInclusive<u64> = MIB..=1024 * MIB;
 /// What a manifest may ask for as wall time.
 pub const WALL_RANGE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(300);
+/// What can be configured as the time in which a hook itself runs.
+pub const HOOK_CPU_RANGE: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(5);
 /// What a manifest may ask for as CPU time.
 pub const CPU_RANGE: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(60);
 
@@ -46,6 +48,8 @@ pub struct Limits {
     pub session: SessionLimits,
     /// The network.
     pub net: NetLimits,
+    /// Hooks.
+    pub hook: HookLimits,
 }
 
 /// Memory and what else an instance is made of.
@@ -286,7 +290,52 @@ impl Default for NetLimits {
     }
 }
 
+/// Hooks, which others wait for: what they have less of than tools. What an event tells them is bounded where it is told
+/// ([`PAYLOAD`](acp_runtime_agent::hook::PAYLOAD)). All are read where a hook's call begins.
+#[derive(Debug, Clone)]
+pub struct HookLimits {
+    /// During which the guest itself runs. Default 50 ms, in [`HOOK_CPU_RANGE`].
+    pub cpu: Duration,
+    /// From the event to the answer, with what it waits for: its storage, a free place. Default 1 s, which is 20 times
+    /// the other.
+    pub wall: Duration,
+    /// Bytes of linear memory, where the plugin has more. Default 16 MiB.
+    pub memory: u64,
+    /// Bytes of the answer. Default 256 KiB.
+    pub answer: usize,
+    /// Bytes that one crossing from the guest to the host may copy. Default 1 MiB.
+    pub crossing: usize,
+    /// Events that a plugin is told of at the same time; further ones wait. Default 8.
+    pub calls: usize,
+}
+
+impl Default for HookLimits {
+    fn default() -> Self {
+        let (memory, answer, crossing, calls) = (16 * MIB, 256 << 10, 1 << 20, 8);
+        Self { cpu: Duration::from_millis(50), wall: Duration::from_secs(1), memory, answer, crossing, calls }
+    }
+}
+
+impl HookLimits {
+    /// With that much time for the guest itself, and 20 times as much for all.
+    #[must_use]
+    pub fn lasting(self, cpu: Duration) -> Self {
+        Self { cpu, wall: cpu * 20, ..self }
+    }
+}
+
 impl Limits {
+    /// What holds for a hook of a plugin with these limits.
+    #[must_use]
+    pub fn of_hooks(&self) -> Self {
+        let HookLimits { cpu, wall, memory, answer, crossing, calls: _ } = self.hook;
+        let mut limits = self.clone();
+        limits.space.memory = limits.space.memory.min(memory);
+        (limits.time.cpu, limits.time.wall) = (cpu, wall);
+        (limits.traffic.output, limits.traffic.crossing) = (answer, crossing);
+        limits
+    }
+
     /// These limits with what a manifest asks for in their place.
     #[must_use]
     pub fn with(&self, asked: &AskedLimits) -> Self {

@@ -10,8 +10,9 @@ mod file;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use acp_runtime_agent::capability::{Grant, GrantSet, PluginId, Tier, ToolName};
+use acp_runtime_agent::capability::{Grant, GrantSet, HookEvent, PluginId, Tier, ToolName};
 use acp_runtime_agent::event::CommandInfo;
+use acp_runtime_agent::hook::Subscription;
 use acp_runtime_agent::model::{InputSchema, ToolKind};
 use acp_runtime_agent::panel::PanelInfo;
 use acp_runtime_agent::plain;
@@ -40,6 +41,8 @@ pub struct Manifest {
     pub lifecycle: Lifecycle,
     /// The ceiling: nothing else is ever allowed.
     pub capabilities: Vec<Capability>,
+    /// The events that it wants to be told of, each with its place; the right to each is in the ceiling.
+    pub hooks: Vec<Subscription>,
     /// The limits that it asks for.
     pub limits: AskedLimits,
     /// What its settings must be; none where it has no settings.
@@ -113,6 +116,9 @@ pub struct Inventory {
     /// Slash commands; names are unique.
     #[serde(default)]
     pub commands: Vec<CommandInfo>,
+    /// Events that its hooks can be told of; each is there once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookEvent>,
 }
 
 /// A tool that a plugin offers.
@@ -147,9 +153,6 @@ pub enum ManifestError {
         /// What is wrong with it.
         problem: String,
     },
-    /// A class of capability that exists, but not in this version.
-    #[error("`capabilities.{0}` is not offered by this version")]
-    NotOffered(&'static str),
     /// Written for a later runtime.
     #[error("the plugin needs acp-runtime `{needed}`; this is `{running}`")]
     HostTooOld {
@@ -172,7 +175,6 @@ impl ManifestError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Form(_) | Self::Value { .. } => "correct it in `plugin.toml` and build the plugin again",
-            Self::NotOffered(_) => "leave it out, or use a later version of acp-runtime",
             Self::HostTooOld { .. } => "use a later version of acp-runtime, or an earlier one of the plugin",
             Self::TooLarge(_) => "shorten descriptions and schemas",
         }
@@ -202,6 +204,12 @@ impl Manifest {
         self.capabilities.iter().map(|capability| capability.grant.clone()).collect()
     }
 
+    /// An event that it asks to be told of, and that the component does not know what to do with; none where all is well.
+    pub fn unheard(&self) -> Option<HookEvent> {
+        let asked = self.hooks.iter().map(|subscription| subscription.event);
+        asked.into_iter().find(|event| !self.inventory.hooks.contains(event))
+    }
+
     /// The rights of a plugin that was given `granted`; all that it asks for where that is none.
     pub fn grants(&self, tier: Tier, granted: Option<Vec<Grant>>) -> GrantSet {
         let ceiling = self.ceiling();
@@ -216,6 +224,7 @@ impl Inventory {
         at_most("tools", self.tools.len(), 128)?;
         at_most("panels", self.panels.len(), 16)?;
         at_most("commands", self.commands.len(), 64)?;
+        unique("hooks", self.hooks.iter().map(|event| event.as_str()))?;
         unique("tools", self.tools.iter().map(|tool| tool.name.as_str()))?;
         unique("panels", self.panels.iter().map(|panel| panel.name.as_str()))?;
         unique("commands", self.commands.iter().map(|command| command.name.as_str()))?;
@@ -239,6 +248,7 @@ impl Inventory {
         first("tool", &self.tools, &other.tools, |tool| &tool.name)
             .or_else(|| first("panel", &self.panels, &other.panels, |panel| panel.name.as_str()))
             .or_else(|| first("command", &self.commands, &other.commands, |command| &command.name))
+            .or_else(|| first("hook for", &self.hooks, &other.hooks, |event| event.as_str()))
     }
 }
 

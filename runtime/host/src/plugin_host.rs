@@ -1,10 +1,11 @@
-//! Plugins as tools, panels and commands of a session.
+//! Plugins as tools, panels, commands and hooks of a session.
 //!
 //! Loading a plugin and opening a session read nothing and run nothing: a component is compiled when it is first
 //! called, or by [`PluginHost::warm`], once for all who wait for it. What a plugin may do is decided by the session's
 //! gate, import by import. Tested in `tests/it`.
 
 mod bound;
+mod hook;
 mod names;
 mod settings;
 
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use acp_runtime_agent::capability::{Grant, PluginId};
 use acp_runtime_agent::command::Command;
+use acp_runtime_agent::hook::Hook;
 use acp_runtime_agent::panel::PanelSource;
 use acp_runtime_agent::tool::Tool;
 use futures::future::{BoxFuture, FutureExt, Shared};
@@ -21,6 +23,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use self::bound::BoundPlugin;
+use self::hook::{BrokenHook, HookDesk};
 use self::names::Specs;
 use crate::crew::Crew;
 use crate::egress::Egress;
@@ -79,6 +82,7 @@ pub struct Plugin {
     limits: Arc<Limits>,
     desks: Desks,
     calls: Semaphore,
+    hooks: HookDesk,
     specs: Specs,
     record: Record,
     compiled: Mutex<Option<Compiling>>,
@@ -97,6 +101,8 @@ pub struct SessionPlugins {
     pub panels: Vec<Arc<dyn PanelSource>>,
     /// Slash commands; no two have the same name.
     pub commands: Vec<Arc<dyn Command>>,
+    /// Hooks, at most one object for each plugin.
+    pub hooks: Vec<Arc<dyn Hook>>,
     /// What is left out, and why.
     pub problems: Vec<Problem>,
 }
@@ -147,6 +153,7 @@ impl PluginHost {
                 OwnFiles::new(self.kept.as_ref(), &package.manifest().id, limits.clone()),
             ),
             calls: Semaphore::new(limits.traffic.calls),
+            hooks: HookDesk::new(&limits),
             package: Arc::new(package),
             limits,
             record: Record::default(),
@@ -163,7 +170,11 @@ impl PluginHost {
         for plugin in plugins {
             match BoundPlugin::new(plugin, &scope, &names) {
                 Ok(bound) => Arc::new(bound).offer(&names, &mut opened),
-                Err(what) => opened.problems.push(Problem { plugin: plugin.id().clone(), what }),
+                Err(what) => {
+                    // What was to be decided by it is not done without it.
+                    opened.hooks.extend(BrokenHook::of(plugin, &scope, &what));
+                    opened.problems.push(Problem { plugin: plugin.id().clone(), what });
+                }
             }
         }
         opened

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use acp_runtime_agent::capability::{Effect, OwnFolder, PanelName, PluginId};
 use acp_runtime_agent::event::SessionEvent;
-use acp_runtime_agent::gate::{Exhibit, Gate, Lent, Origin, Permit, Refusal};
+use acp_runtime_agent::gate::{Exhibit, Gate, Lent, Origin, Permit, Refusal, RefusalKind};
+use acp_runtime_agent::plain;
 use acp_runtime_agent::transcript::ToolCallId;
 use futures::future::{BoxFuture, FutureExt};
 use tokio_util::sync::CancellationToken;
@@ -121,6 +122,8 @@ pub(crate) struct SessionCall {
     pub(crate) settings: Arc<str>,
     /// Holds back what the guest says too often.
     pub(crate) notices: Notices,
+    /// Whether a person may be asked about what the guest wants to do. Not in a hook, which others wait for.
+    pub(crate) may_ask: bool,
 }
 
 /// Holds back what a guest says too often: one progress line and one change of panels in a time.
@@ -199,6 +202,9 @@ impl Call {
         effects: Vec<Effect>,
         exhibit: Exhibit,
     ) -> Result<Permit, Refusal> {
+        if !session.may_ask {
+            return self.unasked_or_refused(session, effects).await;
+        }
         let _paused = self.deadline.pause();
         session.scope.gate.authorize_with(self.origin(session), effects, exhibit).await
     }
@@ -206,6 +212,9 @@ impl Call {
     /// Decides on requests, for as long as they go on.
     pub(crate) fn keeper(&self) -> Result<CallKeeper, HostError> {
         let session = self.session.as_ref().ok_or_else(|| HostError::denied(UNLENT))?;
+        if !session.may_ask {
+            return Err(HostError::denied("a hook sends no requests: do it in a tool or a command"));
+        }
         let (gate, origin) = (session.scope.gate.clone(), self.origin(session));
         Ok(CallKeeper { gate, origin, deadline: self.deadline.clone() })
     }
@@ -213,6 +222,23 @@ impl Call {
     /// A text of the guest's, without the secrets that it had sent.
     pub(crate) fn clean(&self, text: String) -> String {
         self.desks.secrets.filter().owned(text)
+    }
+
+    /// What is not allowed without a question is refused.
+    async fn unasked_or_refused(&self, session: &SessionCall, effects: Vec<Effect>) -> Result<Permit, Refusal> {
+        let first = effects.first().map(|effect| (effect.class(), plain::name(&effect.key())));
+        let permit = session.scope.gate.unasked(self.origin(session), effects).await;
+        permit.ok_or_else(|| {
+            let (class, key) = first.unwrap_or_default();
+            Refusal {
+                class,
+                key,
+                reason: "a hook can only do what is allowed without a question".to_owned(),
+                hint: "do it in a tool or a command".to_owned(),
+                remedy: None,
+                kind: RefusalKind::Denied,
+            }
+        })
     }
 
     fn origin(&self, session: &SessionCall) -> Origin {

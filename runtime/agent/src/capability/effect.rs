@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::path::or_dot;
-use super::{NetRequest, PathScope, PluginId, SecretName, ServerName, ToolName, WorkspacePath};
+use super::{HookEvent, NetRequest, PathScope, PluginId, SecretName, ServerName, ToolName, WorkspacePath};
 use crate::plain;
 
 /// One effect. Closed: a new kind of effect must be judged everywhere.
@@ -50,6 +50,8 @@ pub enum Effect {
     OwnFiles(OwnFolder),
     /// Add to the system prompt.
     Prompt,
+    /// Be told of an event of the session, and decide about it where its hooks can.
+    Hook(HookEvent),
 }
 
 /// The paths that an effect is about.
@@ -125,6 +127,7 @@ impl Effect {
             Self::Kv(_) => "kv",
             Self::OwnFiles(folder) => folder.as_str(),
             Self::Prompt => "prompt",
+            Self::Hook(_) => "hook",
         }
     }
 
@@ -143,6 +146,7 @@ impl Effect {
             Self::Kv(KvScope::Project) => "project".to_owned(),
             Self::Kv(KvScope::User) => "user".to_owned(),
             Self::OwnFiles(folder) => format!("/{}", folder.as_str()),
+            Self::Hook(event) => event.to_string(),
             Self::ReadSession | Self::Prompt => String::new(),
         }
     }
@@ -170,7 +174,8 @@ impl Effect {
             | Self::ReadSession
             | Self::Kv(_)
             | Self::OwnFiles(_)
-            | Self::Prompt => Touched::Nothing,
+            | Self::Prompt
+            | Self::Hook(_) => Touched::Nothing,
         }
     }
 
@@ -198,7 +203,8 @@ impl Effect {
             | Self::ReadSession
             | Self::Kv(_)
             | Self::OwnFiles(_)
-            | Self::Prompt => self.clone(),
+            | Self::Prompt
+            | Self::Hook(_) => self.clone(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Effect, HostPattern, OwnFolder, PathGlob, RunRight, SecretName};
+use super::{Effect, HookEvent, HostPattern, OwnFolder, PathGlob, RunRight, SecretName};
 
 /// One right. In a manifest it is a line of the ceiling; given by a person it is a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub enum Grant {
     ReadSession,
     /// `prompt`: additions to the system prompt.
     Prompt,
+    /// `hooks`: an event of the session to be told of.
+    Hook(HookEvent),
 }
 
 /// A right to have a secret sent: which, to whom, and where it stands in a request. All of it is what people agree to.
@@ -75,6 +77,8 @@ pub enum GrantClass {
     ReadSession,
     /// `prompt`
     Prompt,
+    /// `hooks`
+    Hook,
 }
 
 impl Grant {
@@ -91,6 +95,7 @@ impl Grant {
             Self::OwnFiles(OwnFolder::Tmp) => GrantClass::Tmp,
             Self::ReadSession => GrantClass::ReadSession,
             Self::Prompt => GrantClass::Prompt,
+            Self::Hook(_) => GrantClass::Hook,
         }
     }
 
@@ -104,6 +109,7 @@ impl Grant {
             (Self::Secret(right), Effect::UseSecret(asked)) => right.name == *asked,
             (Self::Run(right), Effect::Run(line)) => right.covers(line),
             (Self::OwnFiles(folder), Effect::OwnFiles(asked)) => folder == asked,
+            (Self::Hook(event), Effect::Hook(asked)) => event == asked,
             (Self::Kv, Effect::Kv(_)) | (Self::ReadSession, Effect::ReadSession) | (Self::Prompt, Effect::Prompt) => {
                 true
             }
@@ -116,7 +122,8 @@ impl Grant {
                 | Self::Kv
                 | Self::OwnFiles(_)
                 | Self::ReadSession
-                | Self::Prompt,
+                | Self::Prompt
+                | Self::Hook(_),
                 _,
             ) => false,
         }
@@ -137,6 +144,7 @@ impl GrantClass {
             Self::Tmp => "fs.tmp",
             Self::ReadSession => "session.read",
             Self::Prompt => "prompt",
+            Self::Hook => "hooks",
         }
     }
 }
@@ -149,6 +157,7 @@ impl fmt::Display for Grant {
             Self::Net(host) => write!(f, " {host}"),
             Self::Secret(right) => write!(f, " {right}"),
             Self::Run(right) => write!(f, " {right}"),
+            Self::Hook(event) => write!(f, " {event}"),
             Self::Kv | Self::OwnFiles(_) | Self::ReadSession | Self::Prompt => Ok(()),
         }
     }

@@ -22,7 +22,8 @@ pub struct AuditEntry<'a> {
     /// Whether it may happen.
     pub allowed: bool,
     /// Who decided: `policy`, `remembered`, `person`, `lent`, `cancelled`, `timeout`, `no-channel`, `malformed`,
-    /// `changed`, or the rule that refused; of what was allowed and not done, that of whoever does it.
+    /// `changed`, or the rule that refused; of what was allowed and not done, that of whoever does it. Of a hook what it did: `replace`,
+    /// `block`, `ask`, `fail-closed`, `fail-open`.
     pub by: &'a str,
     /// How often: more than once for what was only counted.
     pub times: u64,

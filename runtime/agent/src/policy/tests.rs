@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::capability::{
-    CommandLine, Grant, HostPattern, KvScope, NetRequest, OwnFolder, PathScope, PluginId, RootId, RunPattern, RunRight,
-    SecretName, SecretPlace, SecretRight, ServerName, ToolName, WorkspacePath,
+    CommandLine, Grant, HookEvent, HostPattern, KvScope, NetRequest, OwnFolder, PathScope, PluginId, RootId,
+    RunPattern, RunRight, SecretName, SecretPlace, SecretRight, ServerName, ToolName, WorkspacePath,
 };
 
 fn path(text: &str) -> WorkspacePath {
@@ -57,6 +57,7 @@ fn every_grant() -> Vec<Grant> {
         Grant::OwnFiles(OwnFolder::Data),
         Grant::ReadSession,
         Grant::Prompt,
+        Grant::Hook(HookEvent::ToolCall),
     ]
 }
 
@@ -148,6 +149,8 @@ fn bundled_plugins() {
         (secret(), "AAAAA", "ggggg", "uuuuu"),
         (Effect::ReadSession, "AAAAA", "ggggg", "uuuuu"),
         (Effect::Prompt, "AAAAA", "ggggg", "uuuuu"),
+        (Effect::Hook(HookEvent::ToolCall), "AAAAA", "ggggg", "uuuuu"),
+        (Effect::Hook(HookEvent::UserMessage), "uuuuu", "uuuuu", "uuuuu"),
         (Effect::Kv(KvScope::Project), "AAAAA", "AAAAA", "uuuuu"),
         (Effect::OwnFiles(OwnFolder::Data), "AAAAA", "ggggg", "uuuuu"),
         (Effect::OwnFiles(OwnFolder::Tmp), "uuuuu", "uuuuu", "uuuuu"),
@@ -176,6 +179,8 @@ fn other_plugins() {
         (secret(), "AAAAA", "ggggg", "uuuuu"),
         (Effect::ReadSession, "AAAAA", "ggggg", "uuuuu"),
         (Effect::Prompt, "AAAAA", "ggggg", "uuuuu"),
+        (Effect::Hook(HookEvent::ToolCall), "AAAAA", "ggggg", "uuuuu"),
+        (Effect::Hook(HookEvent::UserMessage), "uuuuu", "uuuuu", "uuuuu"),
         (Effect::Kv(KvScope::Project), "AAAAA", "AAAAA", "uuuuu"),
         (Effect::OwnFiles(OwnFolder::Data), "AAAAA", "?????", "uuuuu"),
         (Effect::OwnFiles(OwnFolder::Tmp), "uuuuu", "uuuuu", "uuuuu"),

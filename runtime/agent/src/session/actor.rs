@@ -10,13 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::prompt::{Answer, Entry, Fault, Outcome};
-use super::{OnBusy, PromptError, Shared, commands};
+use super::{OnBusy, PromptError, Shared, commands, message};
+use crate::capability::HookEvent;
 use crate::command::{CommandReply, Typed};
 use crate::context::Title;
 use crate::event::{EventSink as _, SessionEvent, TurnEnd};
@@ -89,6 +91,8 @@ impl Actor {
 
     /// Runs until the session is closed or every handle is gone. The session is this process's for as long.
     pub(super) async fn run(mut self, mut letters: mpsc::UnboundedReceiver<Letter>, claim: Claim) {
+        let hooks = self.shared.turns.hooks.clone();
+        hooks.tell(HookEvent::SessionStart, || json!({}));
         let closing = loop {
             match self.next(&mut letters).await {
                 Event::Ended(outcome) => self.finish(outcome),
@@ -111,6 +115,8 @@ impl Actor {
                 Event::Letter(_) => {}
             }
         }
+        hooks.tell(HookEvent::SessionEnd, || json!({}));
+        hooks.close().await;
         // What happened outside of a turn, such as a change of the mode, may be on its way still.
         if let Err(error) = self.shared.turns.outbox.flush().await {
             tracing::warn!(session = %self.shared.id, %error, "the end of a session is not kept");
@@ -252,21 +258,23 @@ async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken
         Title::Provisional | Title::Given => None,
     };
     shared.turns.budget.begin();
-    let parts = if local { parts } else { shared.turns.attach(parts, &cancel).await };
-    outbox.emit(SessionEvent::UserMessage { id: outbox.next_message(), parts, local });
     let outcome = match typed {
-        Typed::Prompt => ask(&shared, &cancel).await,
-        Typed::Command(command, arguments) => tokio::select! {
-            biased;
-            () = cancel.cancelled() => Ok(Answered::Well(StopReason::Cancelled)),
-            reply = command.run(arguments, cancel.child_token()) => follow(&shared, reply, &cancel).await,
-        },
-        Typed::Own(own, arguments) => tokio::select! {
-            biased;
-            () = cancel.cancelled() => Ok(Answered::Well(StopReason::Cancelled)),
-            reply = commands::run(&shared, &own.name, arguments) => follow(&shared, reply, &cancel).await,
-        },
-        Typed::Unknown(name, near) => Ok(fail(&shared, Fault::Misused, unknown(name, &near))),
+        Typed::Prompt => {
+            let parts = shared.turns.attach(parts, &cancel).await;
+            ask(&shared, parts, &cancel).await
+        }
+        Typed::Command(command, arguments) => {
+            message::keep(&shared, parts, true);
+            obey(&shared, command.run(arguments, cancel.child_token()), &cancel).await
+        }
+        Typed::Own(own, arguments) => {
+            message::keep(&shared, parts, true);
+            obey(&shared, commands::run(&shared, &own.name, arguments), &cancel).await
+        }
+        Typed::Unknown(name, near) => {
+            message::keep(&shared, parts, true);
+            Ok(fail(&shared, Fault::Misused, unknown(name, &near)))
+        }
     };
     if let Some(title) = title {
         outbox.emit(SessionEvent::Title { title, provisional: local });
@@ -293,10 +301,40 @@ enum Answered {
     Badly(Fault, String),
 }
 
-/// A turn of the model. Where there is none, what stands in for it says so.
-async fn ask(shared: &Shared, cancel: &CancellationToken) -> Result<Answered, TurnError> {
-    let understood = shared.turns.options.seat().get().0.understands();
-    Ok(match shared.turns.answer(cancel).await? {
+/// What comes of a command.
+async fn obey(
+    shared: &Shared,
+    command: impl Future<Output = Result<CommandReply, ToolError>>,
+    cancel: &CancellationToken,
+) -> Result<Answered, TurnError> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Ok(Answered::Well(StopReason::Cancelled)),
+        reply = command => follow(shared, reply, cancel).await,
+    }
+}
+
+/// A turn of the model about what a person said, where the hooks let it. Where there is no model, what stands in for it
+/// says so.
+async fn ask(shared: &Shared, parts: Vec<Part>, cancel: &CancellationToken) -> Result<Answered, TurnError> {
+    if let Err(why) = message::put(shared, parts, cancel).await {
+        if cancel.is_cancelled() {
+            return Ok(Answered::Well(StopReason::Cancelled));
+        }
+        return Ok(fail(shared, Fault::Failed, why.for_person()));
+    }
+    let turns = &shared.turns;
+    turns.hooks.tell(HookEvent::BeforeTurn, || json!({ "message": turns.outbox.turn() }));
+    let outcome = turns.answer(cancel).await;
+    turns.hooks.tell(HookEvent::AfterTurn, || match &outcome {
+        Ok(stop) => json!({ "stop": stop }),
+        Err(error) => json!({ "failed": error.to_string() }),
+    });
+    if let Err(error) = &outcome {
+        turns.hooks.tell(HookEvent::Error, || json!({ "message": error.to_string() }));
+    }
+    let understood = turns.options.seat().get().0.understands();
+    Ok(match outcome? {
         StopReason::EndTurn if !understood => Answered::Badly(Fault::NoModel, "no model is configured".to_owned()),
         stop => Answered::Well(stop),
     })
@@ -321,10 +359,7 @@ async fn follow(
             if !text.is_empty() {
                 say(shared, text);
             }
-            let outbox = &shared.turns.outbox;
-            let parts = vec![Part::Text { text: prompt }];
-            outbox.emit(SessionEvent::UserMessage { id: outbox.next_message(), parts, local: false });
-            ask(shared, cancel).await
+            ask(shared, vec![Part::Text { text: prompt }], cancel).await
         }
         CommandReply::Call { tool, arguments } => match shared.turns.call_for_person(&tool, arguments, cancel).await? {
             _ if cancel.is_cancelled() => Ok(Answered::Well(StopReason::Cancelled)),

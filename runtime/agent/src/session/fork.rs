@@ -75,6 +75,7 @@ fn forked(mut events: Vec<SessionEvent>, point: Option<ForkPoint>) -> Result<Vec
 fn message(event: &SessionEvent) -> Option<&MessageId> {
     match event {
         SessionEvent::UserMessage { id, .. }
+        | SessionEvent::MessageReplaced { id, .. }
         | SessionEvent::AgentText { id, .. }
         | SessionEvent::AgentThought { id, .. }
         | SessionEvent::ToolCallDrafted { message: id, .. }

@@ -17,6 +17,7 @@ use super::{Audience, Haste, Outbox};
 use crate::context::{History, Project};
 use crate::event::{EventSink as _, SessionEvent, ToolCallStatus, ToolCallUpdate};
 use crate::gate::Gate;
+use crate::hook::Hooks;
 use crate::noun::counted;
 use crate::options::Options;
 use crate::panel::StalePanels;
@@ -43,6 +44,8 @@ pub struct Subagents {
     pub tools: ToolCatalog,
     /// Decides on every effect.
     pub gate: Arc<Gate>,
+    /// Decide about every call.
+    pub hooks: Hooks,
     /// The session's project.
     pub project: Arc<Project>,
     /// How far a turn of the session may go, with all that its children do.
@@ -122,6 +125,7 @@ impl Subagents {
             options: self.options.clone(),
             tools: self.tools_for(task)?,
             gate: Arc::new(self.gate.on_behalf_of(call.clone())),
+            hooks: self.hooks.of_child(),
             project: self.project.clone(),
             system_prompt: Some(SystemPrompt { mode: SystemPromptMode::Append, text: INSTRUCTIONS.to_owned() }),
             budget: self.budget.for_child(task.model_requests),

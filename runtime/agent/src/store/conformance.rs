@@ -106,6 +106,7 @@ async fn every_kind_of_event_survives(store: &impl SessionStore) {
     let location = Location { path: "/project/ä".to_owned(), line: Some(7) };
     let update = ToolCallUpdate {
         status: Some(ToolCallStatus::Completed),
+        arguments: Some(Box::new(json!({ "a": null }))),
         content: Some(vec![
             ToolContent::Text { text: "a\u{0}b\r\n\u{1f600}\u{202e}".to_owned() },
             ToolContent::Resource { uri: "file:///x".to_owned(), text: String::new(), mime: None },
@@ -137,6 +138,11 @@ async fn every_kind_of_event_survives(store: &impl SessionStore) {
                 Part::ResourceLink { name: "a".to_owned(), uri: "file:///a".to_owned(), text: Some("t".to_owned()) },
             ],
             local: true,
+        },
+        SessionEvent::MessageReplaced {
+            id: MessageId::new("u2"),
+            text: "other".to_owned(),
+            by: vec![PluginId::new("aar:guard").unwrap()],
         },
         SessionEvent::AgentThought { id: message.clone(), text: "hm".to_owned(), signature: None },
         SessionEvent::AgentThought { id: message.clone(), text: String::new(), signature: Some("sig".to_owned()) },

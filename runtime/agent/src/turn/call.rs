@@ -7,9 +7,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::TurnContext;
-use crate::capability::ToolName;
+use crate::capability::{Effect, PluginId, ToolName};
 use crate::event::{EventSink as _, SessionEvent, ToolCallStatus, ToolCallUpdate};
-use crate::gate::{Exhibit, Origin, Permit};
+use crate::gate::{Concern, Exhibit, Origin, Permit};
 use crate::model::ToolKind;
 use crate::plain::ends;
 use crate::store::KeptOutput;
@@ -25,8 +25,12 @@ const FAREWELL: Duration = Duration::from_millis(500);
 
 /// A call that the client knows of and that has not run yet.
 pub(super) struct Announced {
-    call: ToolCallId,
-    ready: Result<Ready, ToolError>,
+    pub(super) call: ToolCallId,
+    pub(super) ready: Result<Ready, ToolError>,
+    /// Made by a person's command: the model is not shown its answer.
+    local: bool,
+    /// Whether the hooks have decided about it.
+    pub(super) hooked: bool,
 }
 
 impl Announced {
@@ -37,15 +41,20 @@ impl Announced {
 
     /// The same, unless it is refused before it runs.
     pub(super) fn unless(self, refused: Result<(), ToolError>) -> Self {
-        let Self { call, ready } = self;
-        Self { call, ready: ready.and_then(|ready| refused.map(|()| ready)) }
+        let ready = self.ready.and_then(|ready| refused.map(|()| ready));
+        Self { ready, ..self }
     }
 }
 
-struct Ready {
-    tool: Arc<dyn Tool>,
-    name: ToolName,
-    arguments: ToolArguments,
+/// A call that can run, once it is allowed.
+pub(super) struct Ready {
+    pub(super) tool: Arc<dyn Tool>,
+    pub(super) name: ToolName,
+    pub(super) arguments: ToolArguments,
+    /// Whose hooks have changed the arguments.
+    pub(super) changed_by: Vec<PluginId>,
+    /// What hooks want the person to decide.
+    pub(super) concerns: Vec<Concern>,
 }
 
 impl TurnContext {
@@ -66,7 +75,7 @@ impl TurnContext {
             terminal: presentation.terminal,
             local,
         });
-        Announced { call: id, ready }
+        Announced { call: id, ready, local, hooked: false }
     }
 
     /// Runs an announced call to its end and tells of that. The error is the one the model was told.
@@ -75,16 +84,28 @@ impl TurnContext {
         announced: Announced,
         cancel: &CancellationToken,
     ) -> Result<ToolOutcome, ToolError> {
-        let Announced { call, ready } = announced;
-        let outcome = match ready {
-            Ok(ready) => self.authorise_and_run(&call, ready, cancel).await,
-            Err(error) => Err(error),
+        let Announced { call, ready, local, hooked: _ } = self.hooked(announced, cancel).await;
+        let (outcome, made) = match ready {
+            Ok(ready) => {
+                let changed = (!ready.changed_by.is_empty()).then(|| ready.arguments.as_value().clone());
+                let made = (ready.name.clone(), ready.changed_by.clone(), changed);
+                (self.authorise_and_run(&call, ready, cancel).await, Some(made))
+            }
+            Err(error) => (Err(error), None),
         };
         let outcome = if cancel.is_cancelled() { self.broken_off(outcome) } else { outcome };
-        let update = match &outcome {
+        let mut update = match &outcome {
             Ok(outcome) => self.completed(call, outcome).await,
             Err(error) => failed(call, error, self.budget.limits().tool_output),
         };
+        if let Some((tool, changed_by, changed)) = made {
+            if !local {
+                update = self.answer_hooked(tool.as_str(), update, cancel).await;
+            }
+            if let Some(arguments) = changed {
+                Self::tell_changed(&mut update, &changed_by, &arguments);
+            }
+        }
         self.outbox.emit(SessionEvent::ToolCallUpdated(update));
         outcome
     }
@@ -109,7 +130,7 @@ impl TurnContext {
         ready: Ready,
         cancel: &CancellationToken,
     ) -> Result<ToolOutcome, ToolError> {
-        let Ready { tool, name, arguments } = ready;
+        let Ready { tool, name, arguments, changed_by: _, concerns } = ready;
         if !self.tools.lets(&*tool) {
             let plugin =
                 tool.plugin().map_or_else(String::new, |plugin| format!(": its plugin `{plugin}` was switched off"));
@@ -119,7 +140,7 @@ impl TurnContext {
         let permit = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(ToolError::cancelled()),
-            permit = self.authorise(call, origin, &*tool, &arguments) => permit?,
+            permit = self.authorise(call, origin, (&*tool, &arguments), concerns) => permit?,
         };
         let update = ToolCallUpdate { status: Some(ToolCallStatus::InProgress), ..ToolCallUpdate::of(call.clone()) };
         self.outbox.emit(SessionEvent::ToolCallUpdated(update));
@@ -141,14 +162,14 @@ impl TurnContext {
         &self,
         call: &ToolCallId,
         origin: Origin,
-        tool: &dyn Tool,
-        arguments: &ToolArguments,
+        (tool, arguments): (&dyn Tool, &ToolArguments),
+        concerns: Vec<Concern>,
     ) -> Result<Permit, ToolError> {
+        let raw = Some(arguments.as_value().clone());
         let effects = tool.effects(arguments)?;
         let reads: Vec<_> = effects.iter().filter(|effect| effect.is_read()).cloned().collect();
         if reads.is_empty() || reads.len() == effects.len() {
-            let exhibit = Exhibit { content: Vec::new(), raw: Some(arguments.as_value().clone()) };
-            return Ok(self.gate.authorize_with(origin, effects, exhibit).await?);
+            return self.permit(origin, effects, Exhibit { content: Vec::new(), raw, concerns }).await;
         }
         let reading = self.gate.authorize(origin.clone(), reads).await?;
         let content = tool.preview(&reading, arguments).await?;
@@ -156,14 +177,28 @@ impl TurnContext {
             let update = ToolCallUpdate { content: Some(content.clone()), ..ToolCallUpdate::of(call.clone()) };
             self.outbox.emit(SessionEvent::ToolCallUpdated(update));
         }
-        let exhibit = Exhibit { content: content.clone(), raw: Some(arguments.as_value().clone()) };
-        let permit = self.gate.authorize_with(origin, effects, exhibit).await?;
+        let permit = self.permit(origin, effects, Exhibit { content: content.clone(), raw, concerns }).await?;
         // The answer was about what was shown.
         if permit.was_asked() && tool.preview(&reading, arguments).await? != content {
             let changed = "the file changed while the user was asked, and was left as it is; read it again";
             return Err(ToolError::to_model("conflict", changed));
         }
         Ok(permit)
+    }
+
+    /// What hooks ask about and the person refuses is remembered for the turn.
+    pub(crate) async fn permit(
+        &self,
+        origin: Origin,
+        effects: Vec<Effect>,
+        exhibit: Exhibit,
+    ) -> Result<Permit, ToolError> {
+        let concerns = exhibit.concerns.clone();
+        let permit = self.gate.authorize_with(origin, effects, exhibit).await;
+        if permit.is_err() {
+            self.hooks.refused(&concerns);
+        }
+        Ok(permit?)
     }
 
     /// The client is shown the beginning of a long text and where the whole is; the model gets as much as the limit
@@ -197,7 +232,7 @@ fn prepare(tools: &ToolCatalog, call: &ToolCall) -> Result<Ready, ToolError> {
     };
     let name = tool.spec().name.clone();
     let arguments = ToolArguments::validate(tool.spec(), call.arguments.clone())?;
-    Ok(Ready { tool: tool.clone(), name, arguments })
+    Ok(Ready { tool: tool.clone(), name, arguments, changed_by: Vec::new(), concerns: Vec::new() })
 }
 
 fn failed(call: ToolCallId, error: &ToolError, limit: usize) -> ToolCallUpdate {
@@ -230,7 +265,7 @@ fn capped(content: &ToolContent, limit: usize) -> ToolContent {
 }
 
 /// At most `limit` bytes of `text`, with a note of what is missing.
-fn cut(text: &str, limit: usize) -> String {
+pub(super) fn cut(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }

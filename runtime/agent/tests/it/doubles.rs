@@ -12,6 +12,7 @@ use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, RootId, Roots, T
 use acp_runtime_agent::context::{ContextBudget, History, Project};
 use acp_runtime_agent::event::{SessionEvent, ToolCallStatus, TurnEnd};
 use acp_runtime_agent::gate::{Approval, Approver, Ask, AuditEntry, AuditSink, Gate, GrantBook, Ground, Permit};
+use acp_runtime_agent::hook::{Hook, Hooks};
 use acp_runtime_agent::model::{
     InputSchema, Model, ModelChoice, ModelError, ModelEvent, ModelRequest, ModelSource, ToolKind, ToolSpec,
 };
@@ -417,6 +418,7 @@ pub struct Setting {
     pub answer: Approval,
     pub hold: Option<Arc<Notify>>,
     pub tools: Vec<Arc<dyn Tool>>,
+    pub hooks: Vec<Arc<dyn Hook>>,
     pub source: Option<Arc<dyn ToolSource>>,
     pub on_busy: OnBusy,
     pub limits: TurnLimits,
@@ -433,6 +435,7 @@ impl Default for Setting {
             answer: Approval::AllowOnce,
             hold: None,
             tools: Vec::new(),
+            hooks: Vec::new(),
             source: None,
             on_busy: OnBusy::Queue(2),
             limits: TurnLimits::default(),
@@ -477,7 +480,8 @@ impl Setting {
         let files = Arc::new(self.files);
         let project = Arc::new(Project::new(roots, files.clone(), files, self.budget));
         let (gate, budget, system_prompt) = (Arc::new(gate), Budget::new(self.limits), None);
-        let turns = TurnContext { options, tools, gate, project, system_prompt, budget, outbox };
+        let hooks = Hooks::new(id.clone(), options.switches().clone(), &self.hooks);
+        let turns = TurnContext { options, tools, gate, hooks, project, system_prompt, budget, outbox };
         let claims = self.store.claims.clone();
         claims.fetch_add(1, Ordering::SeqCst);
         let claim = Claim::new(move || {
@@ -516,6 +520,10 @@ pub fn script(events: &[SessionEvent]) -> String {
                     other => format!("{other:?}"),
                 });
                 format!("{id} user{}: {}", if *local { " (local)" } else { "" }, said.collect::<Vec<_>>().join(" + "))
+            }
+            SessionEvent::MessageReplaced { id, text, by } => {
+                let by: Vec<&str> = by.iter().map(PluginId::as_str).collect();
+                format!("{id} replaced by {}: {text}", by.join(", "))
             }
             SessionEvent::AgentText { id, text, local } => {
                 format!("{id} agent{}: {}", if *local { " (local)" } else { "" }, text.trim_end().replace('\n', " | "))

@@ -5,6 +5,7 @@
 mod compaction;
 mod doubles;
 mod drafts;
+mod hooks;
 mod limits;
 mod outbox;
 mod project;

@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use acp_runtime_agent::capability::PluginId;
+use acp_runtime_agent::capability::Grant;
 use acp_runtime_host::build::{BuildError, embed};
 use acp_runtime_host::limits::COMPONENT;
 use acp_runtime_host::manifest::{Capability, MOST_BYTES};
@@ -19,14 +19,15 @@ use self::install::{install, remove};
 use super::arguments::PluginCommand;
 use super::failure::Failure;
 use crate::compose::Runtime;
+use crate::settings::PluginSettings;
 
 pub(super) async fn command(
     runtime: Arc<Runtime>,
-    disabled: &[PluginId],
+    wanted: &PluginSettings,
     command: PluginCommand,
 ) -> Result<(), Failure> {
     match command {
-        PluginCommand::List { json } => list(&runtime, disabled, json),
+        PluginCommand::List { json } => list(&runtime, wanted, json),
         PluginCommand::Info { plugin, json } => info(&runtime, &plugin, json),
         PluginCommand::Install { source, yes, json } => install(&runtime, &source, yes, json).await,
         PluginCommand::Remove { plugin, json } => remove(&runtime, &plugin, json),
@@ -35,11 +36,13 @@ pub(super) async fn command(
 }
 
 /// What a right means beyond its name.
-fn lent(asked: &Capability) -> &'static str {
-    if asked.preopen {
-        " (lent as a whole: writing single files in it is not asked about, deleting and moving are)"
-    } else {
-        ""
+fn lent(asked: &Capability) -> String {
+    match &asked.grant {
+        Grant::Hook(event) => format!(" ({})", event.meaning()),
+        _ if asked.preopen => {
+            " (lent as a whole: writing single files in it is not asked about, deleting and moving are)".to_owned()
+        }
+        _ => String::new(),
     }
 }
 

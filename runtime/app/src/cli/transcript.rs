@@ -72,6 +72,7 @@ impl<O: Write, S: Write> Transcript<O, S> {
             | SessionEvent::Title { .. }
             | SessionEvent::ContextCleared
             | SessionEvent::OutputsDropped { .. }
+            | SessionEvent::MessageReplaced { .. }
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }
             | SessionEvent::ModeChanged { .. }

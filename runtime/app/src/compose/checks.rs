@@ -249,6 +249,7 @@ fn plugins(runtime: &Runtime) -> Vec<Check> {
         Check::warn("plugins", format!("`{key}` names `{id}`, which is not there"), "see `acp-runtime plugin list`")
     };
     let disabled = wanted.disabled.iter().filter(|id| known(id).is_none()).map(|id| nowhere("plugins.disabled", id));
+    let enabled = wanted.enabled.iter().filter(|id| known(id).is_none()).map(|id| nowhere("plugins.enabled", id));
     let settings = wanted.settings.keys().filter_map(|id| {
         let Some(known) = known(id) else { return Some(nowhere("plugins.settings", id)) };
         let why = known.misfit(wanted)?;
@@ -256,7 +257,7 @@ fn plugins(runtime: &Runtime) -> Vec<Check> {
     });
     let mut checks = vec![found];
     checks.extend(shelf.problems().iter().map(problem));
-    checks.extend(disabled.chain(settings));
+    checks.extend(disabled.chain(enabled).chain(settings));
     checks
 }
 

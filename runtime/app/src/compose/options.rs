@@ -5,6 +5,7 @@ use std::path::Path;
 use acp_runtime_agent::options::{Choices, Options, PluginChoice, Withheld, WithheldPlugin};
 use acp_runtime_agent::session::OpenError;
 
+use super::shelf::Absence;
 use super::{KnownPlugin, Runtime};
 use crate::settings::{PROJECT_FILE, Settings};
 
@@ -40,6 +41,9 @@ impl Runtime {
             let by_user = self.settings.plugins.disabled.contains(id);
             let file = if by_user { self.settings.file().to_owned() } else { folder.join(PROJECT_FILE) };
             return Some(Withheld::Disabled(format!("`plugins.disabled` in `{}`", file.display())));
+        }
+        if known.absence(&settings.plugins) == Some(Absence::NotEnabled) {
+            return Some(Withheld::NotEnabled(format!("`plugins.enabled` in `{}`", self.settings.file().display())));
         }
         let problem = known.misfit(&settings.plugins)?;
         Some(Withheld::Misconfigured { problem, place: self.settings.plugin_place(id) })

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError, Weak};
 
-use acp_runtime_agent::capability::{GrantSet, PluginId, Tier};
+use acp_runtime_agent::capability::{Grant, GrantSet, HookRole, PluginId, Tier};
 use acp_runtime_host::package::{Digest, Package, PackageError, PackageStore};
 use acp_runtime_host::plugin_host::{Plugin, PluginHost};
 
@@ -54,11 +54,38 @@ pub struct KnownPlugin {
     pub grants: GrantSet,
 }
 
+/// Why sessions are without a plugin that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absence {
+    /// `plugins.disabled` names it.
+    Disabled,
+    /// It came with the program, has hooks, and nobody has wished for it.
+    NotEnabled,
+}
+
 impl KnownPlugin {
     /// Why it cannot be used with what is configured for it, as a sentence without its end; none where it can.
     pub fn misfit(&self, settings: &PluginSettings) -> Option<String> {
         let own = settings.settings.get(self.plugin.id())?;
         self.plugin.accepts(&own.clone().into()).err()
+    }
+
+    /// Why it is not in sessions in which `wanted` holds; none where it is. Nobody is to meet the hooks of a plugin that
+    /// they have neither installed nor enabled.
+    pub fn absence(&self, wanted: &PluginSettings) -> Option<Absence> {
+        let id = self.plugin.id();
+        let has_hooks = !self.plugin.manifest().hooks.is_empty();
+        if wanted.disabled.contains(id) {
+            return Some(Absence::Disabled);
+        }
+        let wished = self.origin != Origin::Bundled || wanted.enabled.contains(id);
+        (has_hooks && !wished).then_some(Absence::NotEnabled)
+    }
+
+    /// Whether it was given the right to stop what would happen without it.
+    pub fn guards(&self) -> bool {
+        let gates = |right: &Grant| matches!(right, Grant::Hook(event) if event.role() == HookRole::Gate);
+        self.grants.granted.iter().any(gates)
     }
 }
 
@@ -129,10 +156,10 @@ impl Shelf {
         self.plugins().iter().find(|known| known.plugin.id() == id && known.origin != Origin::Installed)
     }
 
-    /// All but the disabled ones: those of a session.
-    pub fn enabled(&self, disabled: &[PluginId]) -> Vec<KnownPlugin> {
+    /// Those of a session in which `wanted` holds.
+    pub fn enabled(&self, wanted: &PluginSettings) -> Vec<KnownPlugin> {
         self.logged.call_once(|| self.problems().iter().for_each(|problem| tracing::warn!("{}", problem.message)));
-        self.plugins().iter().filter(|known| !disabled.contains(known.plugin.id())).cloned().collect()
+        self.plugins().iter().filter(|known| known.absence(wanted).is_none()).cloned().collect()
     }
 
     /// A plugin of a project, which was trusted as a file with this digest: no other code is run. Like one that the

@@ -242,6 +242,9 @@ impl FilesSettings {
 pub struct PluginSettings {
     /// Whether the plugins that come with the program are loaded.
     pub bundled: bool,
+    /// Ids of bundled plugins with hooks that are used; those that are not named here are not.
+    #[schemars(with = "Vec<String>")]
+    pub enabled: Vec<PluginId>,
     /// Ids of plugins that are not loaded.
     #[schemars(with = "Vec<String>")]
     pub disabled: Vec<PluginId>,
@@ -255,7 +258,7 @@ pub struct PluginSettings {
 
 impl Default for PluginSettings {
     fn default() -> Self {
-        Self { bundled: true, disabled: Vec::new(), paths: Vec::new(), settings: BTreeMap::new() }
+        Self { bundled: true, enabled: Vec::new(), disabled: Vec::new(), paths: Vec::new(), settings: BTreeMap::new() }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use acp_runtime_agent::capability::PanelName;
+use acp_runtime_agent::capability::{HookEvent, PanelName};
 use acp_runtime_agent::event::CommandInfo;
+use acp_runtime_agent::hook::{Occurrence, Verdict};
 use acp_runtime_agent::noun::counted;
 use acp_runtime_agent::panel::{PanelActing, PanelAction, PanelInfo, PanelNode, PanelView};
 use acp_runtime_agent::plain;
@@ -15,7 +16,7 @@ use wasmtime::component::{HasSelf, Instance, InstancePre, Linker, Resource};
 
 use self::generated::aar::host;
 use self::generated::aar::types::types;
-use self::generated::exports::aar::{command::command, panel::panel, tool::tool};
+use self::generated::exports::aar::{command::command, hooks::hooks, panel::panel, tool::tool};
 use super::tree::{self, FlatNode};
 use super::{CallContext, GuestError};
 use crate::exec::{ProgramEnd, ProgramOutput};
@@ -32,6 +33,7 @@ mod generated {
             "../../wit/tool",
             "../../wit/panel",
             "../../wit/command",
+            "../../wit/hooks",
             "../../wit/plugin",
         ],
         world: "aar:plugin/plugin",
@@ -251,6 +253,7 @@ pub(super) struct Exports {
     tool: Option<tool::GuestIndices>,
     panel: Option<panel::GuestIndices>,
     command: Option<command::GuestIndices>,
+    hooks: Option<hooks::GuestIndices>,
 }
 
 impl Exports {
@@ -259,11 +262,12 @@ impl Exports {
             tool: tool::GuestIndices::new(component).ok(),
             panel: panel::GuestIndices::new(component).ok(),
             command: command::GuestIndices::new(component).ok(),
+            hooks: hooks::GuestIndices::new(component).ok(),
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.tool.is_none() && self.panel.is_none() && self.command.is_none()
+        self.tool.is_none() && self.panel.is_none() && self.command.is_none() && self.hooks.is_none()
     }
 }
 
@@ -301,6 +305,11 @@ impl Guest {
             let commands = indices.load(&mut self.store, &self.instance).map_err(GuestError::Stopped)?;
             let commands = commands.call_list_commands(&mut self.store).await.map_err(GuestError::Stopped)?;
             inventory.commands = commands.into_iter().map(command_info).collect();
+        }
+        if let Some(indices) = &exports.hooks {
+            let hooks = indices.load(&mut self.store, &self.instance).map_err(GuestError::Stopped)?;
+            let events = hooks.call_list_events(&mut self.store).await.map_err(GuestError::Stopped)?;
+            inventory.hooks = events.iter().map(|event| hook_event(event)).collect::<Result<_, _>>()?;
         }
         Ok(inventory)
     }
@@ -376,6 +385,26 @@ impl Guest {
         Ok((plain::block(&text, text.len()), prompt))
     }
 
+    pub(super) async fn handle(&mut self, exports: &Exports, occurrence: &Occurrence) -> Result<Verdict, GuestError> {
+        let indices = exports.hooks.as_ref().ok_or(GuestError::Missing("aar:hooks/hooks"))?;
+        let guest = indices.load(&mut self.store, &self.instance).map_err(GuestError::Stopped)?;
+        let left = self.store.data().call.deadline.left();
+        let occurrence = hooks::Occurrence {
+            event: occurrence.event.to_string(),
+            session_id: occurrence.session.to_string(),
+            call_id: occurrence.call.as_ref().map(ToString::to_string),
+            payload: occurrence.payload.clone(),
+            truncated: occurrence.truncated,
+            deadline_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
+            extra: Vec::new(),
+        };
+        let decision = guest.call_handle(&mut self.store, &occurrence).await;
+        let decision = self.said(decision)?;
+        fits(decision.text.as_ref().map_or(0, String::len), self.most())?;
+        let text = decision.text.map(|text| self.running().clean(text)).unwrap_or_default();
+        verdict(&decision.kind, text)
+    }
+
     /// The most that an outcome may have, in bytes.
     fn most(&self) -> usize {
         self.running().limits.traffic.output
@@ -436,6 +465,35 @@ fn panel_info(panel: panel::PanelDef) -> Result<PanelInfo, GuestError> {
 
 fn command_info(command: command::CommandDef) -> CommandInfo {
     CommandInfo { name: command.name, description: command.description, hint: command.hint }
+}
+
+fn hook_event(event: &str) -> Result<HookEvent, GuestError> {
+    HookEvent::from_id(event).ok_or_else(|| {
+        GuestError::Refused(format!(
+            "there is no event `{}`: hooks are told of {}",
+            plain::line(event, 80),
+            all_events()
+        ))
+    })
+}
+
+fn all_events() -> String {
+    let events: Vec<&str> = HookEvent::ALL.into_iter().map(HookEvent::as_str).collect();
+    format!("`{}`", events.join("`, `"))
+}
+
+/// Closed: whatever is not one of these words allows nothing.
+fn verdict(kind: &str, text: String) -> Result<Verdict, GuestError> {
+    match kind {
+        "no-opinion" => Ok(Verdict::NoOpinion),
+        "replace" => Ok(Verdict::Replace(text)),
+        "block" => Ok(Verdict::Block(text)),
+        "ask" => Ok(Verdict::Ask(text)),
+        other => Err(GuestError::Refused(format!(
+            "`{}` is nothing that a hook can say: only `no-opinion`, `replace`, `block` and `ask` are",
+            plain::line(other, 80)
+        ))),
+    }
 }
 
 fn flat_node(node: PanelNode) -> panel::Node {

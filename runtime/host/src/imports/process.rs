@@ -41,7 +41,7 @@ pub(crate) async fn run(call: &mut Call, asked: Asked) -> Result<ProgramOutput, 
     call.runs += 1;
     let shown = scope.folders.names.display(&folder);
     let text = format!("{}\nin {}", fenced("sh", &exact(&line.to_string())), fenced("", &exact(&shown)));
-    let exhibit = Exhibit { content: vec![ToolContent::Text { text }], raw: None };
+    let exhibit = Exhibit { content: vec![ToolContent::Text { text }], ..Exhibit::default() };
     let permit = call.authorize_with(vec![Effect::Run(line.clone())], exhibit).await?;
     let inherit = scope.gate.grants(&call.plugin).map(|grants| grants.granted).unwrap_or_default();
     let inherit = inherit.iter().filter_map(|grant| match grant {

@@ -62,7 +62,7 @@ pub(crate) async fn write_text(call: &mut Call, path: &str, text: &str) -> Resul
         Err(WorkspaceError::NotFound(_)) => vec![shown(None)],
         Err(_) => Vec::new(),
     };
-    let permit = call.authorize_with(vec![read, write], Exhibit { content, raw: None }).await?;
+    let permit = call.authorize_with(vec![read, write], Exhibit { content, ..Exhibit::default() }).await?;
     // The answer was about what was shown.
     if permit.was_asked() && scope.workspace.read(&reading, &path).await != before {
         return Err(HostError::conflict(

@@ -8,16 +8,16 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use acp_runtime_agent::capability::{Grant, OwnFolder, PathGlob, PluginId};
+use acp_runtime_agent::capability::{Grant, HookEvent, OwnFolder, PathGlob, PluginId};
+use acp_runtime_agent::hook::Subscription;
 use acp_runtime_agent::model::InputSchema;
 use acp_runtime_agent::plain;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::exec::RunLine;
 use super::{
-    About, AskedLimits, Capability, Inventory, Lifecycle, MOST_BYTES, Manifest, ManifestError, SCHEMA, at_most,
+    About, AskedLimits, Capability, Inventory, Lifecycle, MOST_BYTES, Manifest, ManifestError, SCHEMA, at_most, unique,
 };
 use crate::limits::{self, CPU_RANGE, FOLDER_RANGE, MEMORY_RANGE, WALL_RANGE};
 
@@ -82,8 +82,8 @@ struct Capabilities {
     session: Option<Session>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prompt: Option<Reason>,
-    #[serde(default, skip_serializing)]
-    hooks: Option<IgnoredAny>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    hooks: Vec<HookLine>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -114,6 +114,29 @@ struct WritePaths {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     preopen: bool,
 }
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HookLine {
+    event: HookEvent,
+    /// Its place among the hooks of that event: the lowest goes first.
+    #[serde(default = "middle", skip_serializing_if = "is_middle")]
+    priority: u16,
+    reason: String,
+}
+
+/// The place of a hook that asks for none.
+fn middle() -> u16 {
+    500
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_middle(priority: &u16) -> bool {
+    *priority == middle()
+}
+
+/// The places that a hook can ask for.
+const PRIORITIES: RangeInclusive<u16> = 0..=1000;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -184,6 +207,7 @@ impl ManifestFile {
             version: self.version,
             about,
             lifecycle: self.lifecycle,
+            hooks: check_hooks(&self.capabilities.hooks)?,
             capabilities: self.capabilities.check(&id)?,
             id,
             limits: check_limits(&self.limits)?,
@@ -195,10 +219,6 @@ impl ManifestFile {
 
 impl Capabilities {
     fn check(self, plugin: &PluginId) -> Result<Vec<Capability>, ManifestError> {
-        let later = [("hooks", &self.hooks)];
-        if let Some((class, _)) = later.into_iter().find(|(_, asked)| asked.is_some()) {
-            return Err(ManifestError::NotOffered(class));
-        }
         at_most("capabilities.fs.read", self.fs.read.len(), 64)?;
         at_most("capabilities.fs.write", self.fs.write.len(), 64)?;
         let mut checked = Vec::new();
@@ -236,6 +256,10 @@ impl Capabilities {
             let reason = required(&format!("capabilities.{class}.reason"), &reason, 200)?;
             checked.push(Capability { grant, reason, preopen: false });
         }
+        for HookLine { event, priority: _, reason } in self.hooks {
+            let reason = required("capabilities.hooks.reason", &reason, 200)?;
+            checked.push(Capability { grant: Grant::Hook(event), reason, preopen: false });
+        }
         Ok(checked)
     }
 }
@@ -245,6 +269,17 @@ fn check_host(needed: Option<semver::Version>) -> Result<(), ManifestError> {
     let running = semver::Version::parse(env!("CARGO_PKG_VERSION"))
         .map_err(|error| ManifestError::value("minimum-host", error.to_string()))?;
     if needed > running { Err(ManifestError::HostTooOld { needed, running }) } else { Ok(()) }
+}
+
+fn check_hooks(lines: &[HookLine]) -> Result<Vec<Subscription>, ManifestError> {
+    const FIELD: &str = "capabilities.hooks";
+    unique(FIELD, lines.iter().map(|line| line.event.as_str()))?;
+    let subscription = |line: &HookLine| {
+        let field = format!("{FIELD}.priority");
+        let priority = within(&field, &line.priority.to_string(), line.priority, &PRIORITIES, ToString::to_string)?;
+        Ok(Subscription { event: line.event, priority })
+    };
+    lines.iter().map(subscription).collect()
 }
 
 fn check_limits(written: &BTreeMap<LimitName, String>) -> Result<AskedLimits, ManifestError> {

@@ -83,8 +83,6 @@ fn unknown_keys_and_classes_are_named() {
     assert!(class.contains("unknown field `sockets`") && class.contains("`kv`"), "{class}");
     let class = problem(&TASKS.replace("fs.read", "fs.execute"));
     assert!(class.contains("unknown field `execute`, expected one of `read`, `write`, `data`, `tmp`"), "{class}");
-    let refused = problem(&TASKS.replace("kv = { reason = \"keeps the list\" }", "hooks = []"));
-    assert_eq!(refused, "`capabilities.hooks` is not offered by this version");
     let limit = problem(&TASKS.replace("wall =", "walls ="));
     assert!(
         limit.contains("unknown variant `walls`, expected one of `memory`, `wall`, `cpu`, `data`, `tmp`"),
@@ -178,6 +176,32 @@ fn values_out_of_bounds_are_refused() {
     assert!(problem(&long).ends_with("at most 1048576 are read"), "{}", problem(&long));
     let deep = format!("{TASKS}x = {}{}", "[".repeat(5000), "]".repeat(5000));
     assert!(Manifest::from_toml(&deep, Inventory::default()).is_err());
+}
+
+#[test]
+fn hooks_are_rights_with_a_place() {
+    let hooks = |lines: &str| TASKS.replace("kv = { reason = \"keeps the list\" }", &format!("hooks = [{lines}]"));
+    let call = "{ event = \"tool-call\", priority = 10, reason = \"guards\" }";
+    let said = "{ event = \"user-message\", reason = \"reads along\" }";
+    let offered = Inventory { hooks: vec![HookEvent::ToolCall], ..Inventory::default() };
+    let section = Manifest::section(&hooks(&format!("{call}, {said}")), &offered).unwrap();
+    let manifest = Manifest::from_section(&section).unwrap();
+    let shown: Vec<String> = manifest.ceiling().iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["fs.read **", "fs.write notes/**", "hooks tool-call", "hooks user-message"]);
+    let places: Vec<_> = manifest.hooks.iter().map(|hook| (hook.event.as_str(), hook.priority)).collect();
+    assert_eq!(places, [("tool-call", 10), ("user-message", 500)]);
+    assert_eq!(manifest.unheard(), Some(HookEvent::UserMessage));
+    for (lines, expected) in [
+        (format!("{call}, {call}"), "`capabilities.hooks`: `tool-call` is there twice"),
+        (call.replace("10", "1001"), "`capabilities.hooks.priority`: `1001` is out of range: 0 to 1000"),
+        (call.replace("guards", ""), "`capabilities.hooks.reason`: must not be empty"),
+    ] {
+        assert_eq!(problem(&hooks(&lines)), expected);
+    }
+    let unknown = problem(&hooks(&call.replace("tool-call", "everything")));
+    assert!(unknown.contains("unknown variant `everything`, expected one of `session-start`"), "{unknown}");
+    let twice = Inventory { hooks: vec![HookEvent::Error, HookEvent::Error], ..Inventory::default() };
+    assert_eq!(Manifest::from_toml(TASKS, twice).unwrap_err().to_string(), "`hooks`: `error` is there twice");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
+use super::hook::PluginHook;
 use super::settings::Settings;
 use super::{Plugin, Problem, SessionPlugins, names, new_call};
 use crate::bindings::CallContext;
@@ -24,11 +25,11 @@ use crate::state::{Call, Notices, SessionCall};
 
 /// A plugin in a session.
 pub(super) struct BoundPlugin {
-    plugin: Arc<Plugin>,
-    scope: Arc<SessionScope>,
+    pub(super) plugin: Arc<Plugin>,
+    pub(super) scope: Arc<SessionScope>,
     /// The plugin's own name of each of its panels, and the session's.
-    panels: Arc<[(String, PanelName)]>,
-    settings: Settings,
+    pub(super) panels: Arc<[(String, PanelName)]>,
+    pub(super) settings: Settings,
     /// Where an instance is kept; none when each call has its own.
     seat: Option<WarmSeat>,
 }
@@ -89,6 +90,7 @@ impl BoundPlugin {
                 Err(error) => problems.push(format!("command `/{}` is left out: {error}", command.name)),
             }
         }
+        session.hooks.extend(PluginHook::of(&self));
         let plugin = self.plugin.id();
         session.problems.extend(problems.into_iter().map(|what| Problem { plugin: plugin.clone(), what }));
     }
@@ -148,6 +150,7 @@ impl BoundPlugin {
             panels: self.panels.clone(),
             settings,
             notices: Notices::new(plugin.limits.time.notice),
+            may_ask: true,
         };
         let call = new_call(plugin.id(), &plugin.limits, &plugin.desks, &plugin.record, Some(session), cancel.clone());
         Ok((turn, compiled, call, mounts))

@@ -15,6 +15,7 @@ mod conversation;
 mod egress;
 mod files;
 mod guest;
+mod hooks;
 mod hostile;
 mod packages;
 mod programs;
@@ -33,6 +34,7 @@ fn every_guest_has_a_test() {
         include_str!("cache.rs"),
         include_str!("conversation.rs"),
         include_str!("files.rs"),
+        include_str!("hooks.rs"),
         include_str!("hostile.rs"),
         include_str!("packages.rs"),
         include_str!("programs.rs"),

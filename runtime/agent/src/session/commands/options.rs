@@ -82,7 +82,7 @@ pub(super) fn plugins(session: &Shared, arguments: &str) -> Reply {
     }
     for WithheldPlugin { plugin, why } in options.withheld() {
         let remedy = match why {
-            Withheld::Disabled(_) => String::new(),
+            Withheld::Disabled(_) | Withheld::NotEnabled(_) => String::new(),
             Withheld::Misconfigured { .. } => format!("; {}, and begin anew", why.remedy()),
         };
         let _ = writeln!(text, "- `{}` ({why}{remedy}) – {}: {}", plugin.id, plugin.title, plugin.description);

@@ -10,6 +10,7 @@ use acp_runtime_agent::capability::{Effect, PluginId, RootId, Roots, ToolName, W
 use acp_runtime_agent::context::{ContextBudget, History, Project};
 use acp_runtime_agent::event::{EventSink as _, SessionEvent};
 use acp_runtime_agent::gate::{Gate, Permit};
+use acp_runtime_agent::hook::Hooks;
 use acp_runtime_agent::model::{
     InputSchema, Model, ModelChoice, ModelError, ModelEvent, ModelRequest, ModelSource, ToolKind, ToolSpec,
 };
@@ -511,7 +512,8 @@ impl Factory {
         let commands = command_catalog(options.switches().clone());
         let (gate, budget, system_prompt) = (Arc::new(gate), Budget::new(TurnLimits::default()), setup.system_prompt);
         let project = Arc::new(Project::new(roots, files, nothing, ContextBudget::default()));
-        let turns = TurnContext { options, tools, gate, project, system_prompt, budget, outbox };
+        let hooks = Hooks::default();
+        let turns = TurnContext { options, tools, gate, hooks, project, system_prompt, budget, outbox };
         self.careless.lock().unwrap().drain(..).for_each(|event| turns.outbox.emit(event));
         turns.outbox.emit(SessionEvent::ModeChanged { mode: Mode::Review });
         Ok(SessionParts { id, turns, commands, panels, on_busy: OnBusy::Queue(1) })

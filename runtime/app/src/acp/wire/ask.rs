@@ -71,9 +71,12 @@ fn kind(effects: &[Effect]) -> ToolKind {
         Effect::Move { .. } => (5, ToolKind::Move),
         Effect::Write(_) => (4, ToolKind::Edit),
         Effect::Fetch(_) => (3, ToolKind::Fetch),
-        Effect::UseSecret(_) | Effect::CallPlugin(..) | Effect::Kv(_) | Effect::OwnFiles(_) | Effect::Prompt => {
-            (2, ToolKind::Other)
-        }
+        Effect::UseSecret(_)
+        | Effect::CallPlugin(..)
+        | Effect::Kv(_)
+        | Effect::OwnFiles(_)
+        | Effect::Prompt
+        | Effect::Hook(_) => (2, ToolKind::Other),
         Effect::Read(_) | Effect::ReadSession => (1, ToolKind::Read),
     });
     kinds.max_by_key(|(gravity, _)| *gravity).map_or(ToolKind::Other, |(_, kind)| kind)

@@ -93,6 +93,7 @@ impl ShownPlan {
             | SessionEvent::Title { .. }
             | SessionEvent::ContextCleared
             | SessionEvent::OutputsDropped { .. }
+            | SessionEvent::MessageReplaced { .. }
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionText { .. }
             | SessionEvent::CompactionEnded { .. }

@@ -53,6 +53,7 @@ pub(super) fn updated(update: &ToolCallUpdate, screens: Option<&mut Screens>) ->
     let fields = schema::ToolCallUpdateFields::new()
         .status(update.status.map(status))
         .title(update.title.as_ref().map(|title| line(title, TITLE)))
+        .raw_input(update.arguments.as_deref().map(|arguments| trimmed(arguments, RAW)))
         .content(update.content.as_ref().map(|content| contents(content, CONTENT, command)))
         .locations(update.locations.as_ref().map(|locations| places(locations)))
         .raw_output(update.structured.as_ref().map(|value| trimmed(value, RAW)));

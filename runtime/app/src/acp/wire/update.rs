@@ -150,11 +150,12 @@ impl Narrator {
                 let failed = Notice::new(Severity::Error, "The prompt failed").described(reason);
                 self.notice(&failed)
             }
-            // A plan is told by itself, panels have a notification of their own, what the session is held to is told
+            // What the model is shown of a message is told in words beside it. A plan is told by itself, panels have a notification of their own, what the session is held to is told
             // with its options, and the end of a turn is the answer to its prompt.
             SessionEvent::Plan { .. }
             | SessionEvent::ContextCleared
             | SessionEvent::OutputsDropped { .. }
+            | SessionEvent::MessageReplaced { .. }
             | SessionEvent::BoundsChanged(_)
             | SessionEvent::PanelChanged { .. }
             | SessionEvent::TurnEnded { .. } => None,

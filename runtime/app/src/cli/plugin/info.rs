@@ -16,16 +16,17 @@ use super::super::failure::Failure;
 use super::lent;
 use crate::compose::{KnownPlugin, Runtime};
 use crate::redaction::masked;
+use crate::settings::PluginSettings;
 
 /// Characters of a setting's value, and of what is said of it.
 const SHOWN: usize = 200;
 
-pub(super) fn list(runtime: &Runtime, disabled: &[PluginId], json: bool) -> Result<(), Failure> {
+pub(super) fn list(runtime: &Runtime, wanted: &PluginSettings, json: bool) -> Result<(), Failure> {
     let mut out = io::stdout();
     for known in runtime.shelf().plugins() {
         let KnownPlugin { plugin, origin, source, grants } = known;
         let manifest = plugin.manifest();
-        let enabled = !disabled.contains(plugin.id());
+        let enabled = known.absence(wanted).is_none();
         let misfit = known.misfit(&runtime.settings().plugins);
         if json {
             let mut line = as_json(manifest);
@@ -283,6 +284,9 @@ impl About<'_> {
         for command in &offers.commands {
             writeln!(out, "command /{}: {}", command.name, command.description)?;
         }
+        for hook in &manifest.hooks {
+            writeln!(out, "hook {}: priority {}", hook.event, hook.priority)?;
+        }
         for asked in &manifest.capabilities {
             let standing = standing(&asked.grant, self.granted).as_str();
             writeln!(out, "{standing} {}{}: \"{}\"", asked.grant, lent(asked), asked.reason)?;
@@ -298,6 +302,9 @@ impl About<'_> {
         writeln!(out, "limit of memory: {}", show_bytes(limits.space.memory))?;
         writeln!(out, "limit of a call: {:?}, of which it may compute {:?}", limits.time.wall, limits.time.cpu)?;
         writeln!(out, "limit of calls at once: {}", limits.traffic.calls)?;
+        if !manifest.hooks.is_empty() {
+            writeln!(out, "limit of a hook: {:?}, of which it may compute {:?}", limits.hook.wall, limits.hook.cpu)?;
+        }
         for (grant, what, most) in [
             (Grant::Kv, "storage", limits.kv.total),
             (Grant::OwnFiles(OwnFolder::Data), "/data", limits.folders.data),
@@ -336,5 +343,6 @@ fn as_json(manifest: &Manifest) -> Value {
         "tools": offers.tools.iter().map(|tool| &tool.name).collect::<Vec<_>>(),
         "panels": offers.panels.iter().map(|panel| &panel.name).collect::<Vec<_>>(),
         "commands": offers.commands.iter().map(|command| &command.name).collect::<Vec<_>>(),
+        "hooks": manifest.hooks.iter().map(|hook| hook.event.as_str()).collect::<Vec<_>>(),
     })
 }

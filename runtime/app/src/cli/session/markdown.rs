@@ -47,9 +47,10 @@ fn head(record: &SessionRecord) -> String {
 }
 
 fn lay_over(known: &mut ToolCallUpdate, update: &ToolCallUpdate) {
-    let ToolCallUpdate { id: _, status, title, content, locations, structured, for_model } = update.clone();
+    let ToolCallUpdate { id: _, status, title, arguments, content, locations, structured, for_model } = update.clone();
     known.status = status.or(known.status);
     known.title = title.or(known.title.take());
+    known.arguments = arguments.or(known.arguments.take());
     known.content = content.or(known.content.take());
     known.locations = locations.or(known.locations.take());
     known.structured = structured.or(known.structured.take());
@@ -124,6 +125,7 @@ impl Document {
             | SessionEvent::ToolInput { .. }
             | SessionEvent::ToolCallUpdated(_)
             | SessionEvent::OutputsDropped { .. }
+            | SessionEvent::MessageReplaced { .. }
             | SessionEvent::ToolOutput { .. }
             | SessionEvent::Title { .. }
             | SessionEvent::CompactionStarted { .. }

@@ -1,0 +1,67 @@
+//! What hooks are told, kept to a size. Pure.
+
+use serde_json::{Map, Value};
+
+use crate::plain;
+
+/// Bytes of what a hook is told of an event, at most: 256 KiB. Of more than that, long texts and lists are told in part.
+pub const PAYLOAD: usize = 256 << 10;
+
+/// The object as JSON of at most [`PAYLOAD`] bytes, and whether something was left out.
+pub(super) fn bounded(value: &Value) -> (String, bool) {
+    let whole = value.to_string();
+    if whole.len() <= PAYLOAD {
+        return (whole, false);
+    }
+    let mut each = PAYLOAD;
+    while each > 1 {
+        each /= 2;
+        let text = shortened(value, each).to_string();
+        if text.len() <= PAYLOAD {
+            return (text, true);
+        }
+    }
+    ("{}".to_owned(), true)
+}
+
+/// The value with at most `each` bytes of every text, and as many members of every list.
+fn shortened(value: &Value, each: usize) -> Value {
+    match value {
+        Value::String(text) => Value::String(plain::cut(text, each).to_owned()),
+        Value::Array(values) => values.iter().take(each).map(|value| shortened(value, each)).collect(),
+        Value::Object(members) => {
+            let short = members.iter().take(each).map(|(name, value)| (name.clone(), shortened(value, each)));
+            Value::Object(short.collect::<Map<_, _>>())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_too_large_is_told_in_part_and_stays_json() {
+        let small = json!({ "tool": "t", "arguments": { "path": "a" } });
+        assert_eq!(bounded(&small), (small.to_string(), false));
+        for (large, kept) in [
+            (json!({ "tool": "t", "arguments": { "path": "a", "text": "ä".repeat(PAYLOAD) } }), true),
+            (json!({ "tool": "t", "arguments": { "path": "a", "numbers": vec![1; PAYLOAD] } }), true),
+            (json!({ "tool": "t", "arguments": { "path": "a", "text": "\u{1}".repeat(PAYLOAD) } }), true),
+            (json!({ "tool": "t", "arguments": vec![json!({ "text": "x".repeat(4000) }); 1000] }), false),
+        ] {
+            let (text, truncated) = bounded(&large);
+            let told: Value = serde_json::from_str(&text).unwrap();
+            assert!(truncated && text.len() <= PAYLOAD, "{}", text.len());
+            assert_eq!(told["tool"], "t");
+            assert_eq!(told["arguments"]["path"] == "a", kept);
+        }
+        let names: Map<String, Value> = (0..PAYLOAD).map(|n| (format!("{n}"), Value::Null)).collect();
+        assert!(bounded(&Value::Object(names)).0.len() <= PAYLOAD);
+        let name: Map<String, Value> = [("x".repeat(PAYLOAD), Value::Null)].into_iter().collect();
+        assert_eq!(bounded(&Value::Object(name)), ("{}".to_owned(), true));
+    }
+}
