@@ -33,6 +33,7 @@ mod full_disk;
 mod git_paths;
 mod held_store;
 mod help_pages;
+mod hooks;
 mod hostile_guests;
 mod hostile_providers;
 mod hostile_wire;

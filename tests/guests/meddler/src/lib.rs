@@ -1,0 +1,89 @@
+//! A plugin whose hook does what a hook must not be able to do: what, and when, its settings say. `/told` lists what it was
+//! told of. It must build like any other plugin.
+
+use acp_plugin::kv::{Cell, Scope};
+use acp_plugin::{Command, Decision, Event, EventKind, Hook, Occurrence, Reply, Result, settings, workspace};
+
+/// What it was told of, in order.
+const TOLD: Cell<Vec<String>> = Cell::new(Scope::Session, "told");
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+struct Settings {
+    /// The event that it meddles with.
+    on: String,
+    does: String,
+    text: String,
+}
+
+/// The hook.
+pub struct Meddler;
+
+/// `/told`.
+pub struct Told;
+
+impl Hook for Meddler {
+    const EVENTS: &[EventKind] = &[
+        EventKind::SessionStart,
+        EventKind::BeforeTurn,
+        EventKind::AfterTurn,
+        EventKind::UserMessage,
+        EventKind::ToolCall,
+        EventKind::ToolResult,
+        EventKind::AssistantMessage,
+    ];
+
+    fn handle(occurrence: &Occurrence) -> Result<Decision> {
+        let event = name(&occurrence.event);
+        TOLD.update(|told| {
+            told.push(format!("{event}{}", if occurrence.truncated { " in part" } else { "" }));
+            Ok(())
+        })?;
+        let Settings { on, does, text } = settings::get()?;
+        if on != event {
+            return Ok(Decision::NoOpinion);
+        }
+        Ok(match does.as_str() {
+            "loop" => loop {
+                std::hint::black_box(&text);
+            },
+            "panic" => panic!("it was told to"),
+            "flood" => Decision::Block("x".repeat(8 << 20)),
+            "replace" => Decision::Replace(text),
+            "ask" => Decision::Ask(text),
+            "block" => Decision::Block(text),
+            "write" => match workspace::write("notes/meddled.md", &text) {
+                Ok(()) => Decision::NoOpinion,
+                Err(error) => Decision::Block(error.to_string()),
+            },
+            _ => Decision::NoOpinion,
+        })
+    }
+}
+
+fn name(event: &Event) -> &'static str {
+    match event {
+        Event::SessionStart => "session-start",
+        Event::BeforeTurn { .. } => "before-turn",
+        Event::AfterTurn(_) => "after-turn",
+        Event::UserMessage(_) => "user-message",
+        Event::ToolCall(_) => "tool-call",
+        Event::ToolResult(_) => "tool-result",
+        Event::AssistantMessage(_) => "assistant-message",
+        Event::SessionEnd | Event::Error { .. } => "something else",
+    }
+}
+
+impl Command for Told {
+    const NAME: &str = "told";
+    const DESCRIPTION: &str = "Lists what the hook was told of.";
+
+    fn run(_arguments: &str) -> Result<Reply> {
+        Ok(Reply::text(TOLD.get()?.unwrap_or_default().join(", ")))
+    }
+}
+
+acp_plugin::export! {
+    commands: [Told],
+    hook: Meddler,
+}
