@@ -61,7 +61,8 @@ impl PluginHook {
             notices: Notices::new(limits.time.notice),
             may_ask: false,
         };
-        let call = new_call(plugin.id(), limits, &plugin.desks, &plugin.record, Some(session), CancellationToken::new());
+        let call =
+            new_call(plugin.id(), limits, &plugin.desks, &plugin.record, Some(session), CancellationToken::new());
         let begin = call.deadline.left();
         let clock = call.deadline.clone();
         let told = occurrence.clone();
