@@ -54,6 +54,7 @@ impl PluginHook {
         let session = SessionCall {
             scope: scope.clone(),
             lent: Arc::new(Lent::new(scope.gate.clone(), origin, Vec::new()).await),
+            own: Vec::new(),
             // Progress would stand where the question about the call is asked.
             tool_call: None,
             panels: panels.clone(),
