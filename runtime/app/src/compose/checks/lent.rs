@@ -26,7 +26,8 @@ fn rights(known: &KnownPlugin) -> impl Iterator<Item = &SecretRight> {
         | Grant::Kv
         | Grant::OwnFiles(_)
         | Grant::ReadSession
-        | Grant::Prompt => None,
+        | Grant::Prompt
+        | Grant::Hook(_) => None,
     })
 }
 
