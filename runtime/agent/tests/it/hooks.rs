@@ -1,4 +1,5 @@
 //! What hooks make of prompts, calls and answers, and what is seen of that.
+#![expect(clippy::unnecessary_wraps, reason = "a hook can fail")]
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +10,7 @@ use acp_runtime_agent::hook::{Hook, HookFailure, Occurrence, Subscription, Verdi
 use acp_runtime_agent::model::{InputSchema, ModelEvent, ToolKind, ToolSpec};
 use acp_runtime_agent::policy::Mode;
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolError};
-use acp_runtime_agent::transcript::{Part, StopReason, ToolContent, ToolOutcome};
+use acp_runtime_agent::transcript::{Conversation, Part, StopReason, ToolContent, ToolOutcome};
 use expect_test::expect;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -113,7 +114,7 @@ fn auto() -> Setting {
 /// What the model was shown last.
 fn shown(stage: &Stage) -> Vec<String> {
     let requests = stage.model.requests.lock().unwrap();
-    let parts = requests.last().into_iter().flat_map(|request| request.iter()).flat_map(|message| &message.parts);
+    let parts = requests.last().into_iter().flat_map(Conversation::iter).flat_map(|message| &message.parts);
     parts
         .map(|part| match part {
             Part::Text { text } | Part::ToolResult { text, .. } => text.clone(),
@@ -411,7 +412,7 @@ async fn a_prompt_that_a_hook_asks_about_waits_for_the_person() {
     for (answer, reached) in [(Approval::AllowOnce, true), (Approval::RejectOnce, false), (Approval::NoChannel, false)]
     {
         let hooks: Vec<Arc<dyn Hook>> = vec![Fake::new(says)];
-        let stage = Setting { hooks, answer, ..auto() }.play(vec![vec![say("Hello."), stop()]]);
+        let stage = Setting { answer, hooks, ..auto() }.play(vec![vec![say("Hello."), stop()]]);
         stage.session.prompt(text("hi")).await.unwrap();
         let asked = stage.person.asked.lock().unwrap();
         let title = "prompt: hook `user-message` – plugin `test:looks` asks: \"is this for the model?\"";
