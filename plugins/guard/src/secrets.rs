@@ -1,7 +1,10 @@
 //! Texts that have the form of a key. By their known beginnings and lengths, not by how random they look. Pure.
 
 /// How a secret begins, what it is made of, how long the rest is at least, and what it is.
-const FORMS: &[(&str, fn(char) -> bool, usize, &str)] = &[
+type Form = (&'static str, fn(char) -> bool, usize, &'static str);
+
+/// The known ones.
+const FORMS: &[Form] = &[
     ("sk-ant-", word, 24, "a key of Anthropic"),
     ("sk-", word, 24, "a key of OpenAI"),
     ("github_pat_", word, 22, "a token of GitHub"),
