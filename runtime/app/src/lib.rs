@@ -31,5 +31,4 @@ pub mod store;
 pub mod terminal;
 pub mod tools;
 pub mod transport;
-pub mod trust;
 pub mod workspace;

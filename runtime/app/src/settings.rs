@@ -12,6 +12,7 @@ mod limits;
 mod log_filter;
 mod paths;
 mod project;
+mod project_content;
 mod published;
 mod sections;
 mod shell;
@@ -30,6 +31,7 @@ pub use limits::{Amount, ContextSettings, LimitSettings};
 pub use log_filter::LogFilter;
 pub use paths::{HOME_VARIABLE, Paths};
 pub use project::{PROJECT_FILE, ProjectFile, ProjectSettings};
+pub use project_content::{PROJECT_PLUGINS, PROJECT_STEERING, ProjectContent, ProjectPlugin, Steering};
 pub use published::schema;
 pub use sections::{
     BusyPolicy, FilesSettings, LogSettings, PermissionSettings, PluginSettings, PromptSettings, SecretSettings,

@@ -12,8 +12,8 @@ use super::failure::Failure;
 use super::run::absolute;
 use super::transcript::harmless;
 use crate::compose::Runtime;
+use crate::settings::{PROJECT_PLUGINS, PROJECT_STEERING, ProjectContent};
 use crate::store::ProjectTrust;
-use crate::trust::{self, PROJECT_PLUGINS, PROJECT_STEERING, ProjectContent};
 use crate::workspace::OpenRoot;
 
 pub(super) async fn command(runtime: &Runtime, command: TrustCommand) -> Result<(), Failure> {
@@ -26,7 +26,8 @@ pub(super) async fn command(runtime: &Runtime, command: TrustCommand) -> Result<
 
 async fn add(runtime: &Runtime, folder: Option<PathBuf>, yes: bool) -> Result<(), Failure> {
     let root = project(runtime, folder)?;
-    let content = ProjectContent::read(&root).map_err(|error| Failure::new(error.to_string()).hint(trust::HINT))?;
+    let content =
+        ProjectContent::read(&root).map_err(|error| Failure::new(error.to_string()).hint(ProjectContent::HINT))?;
     let shown = harmless(&root.path.display().to_string()).into_owned();
     let content = content.ok_or_else(|| {
         Failure::usage(format!("`{shown}` has neither plugins nor steering files of its own"))
@@ -84,7 +85,7 @@ async fn remove(runtime: &Runtime, folder: Option<PathBuf>) -> Result<(), Failur
     let given = absolute(folder.unwrap_or_else(|| ".".into()))?;
     // A project that is gone is forgotten by the name that it is listed under.
     let folder = match runtime.project(Path::new(&given)) {
-        Ok(root) => trust::folder_key(&root.canonical),
+        Ok(root) => ProjectContent::folder_of(&root),
         Err(_) => given,
     };
     if !runtime.trust().forget_trust(&folder).await? {

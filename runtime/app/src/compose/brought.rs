@@ -23,8 +23,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::{KnownPlugin, Runtime, Shelf};
+use crate::settings::{PROJECT_PLUGINS, PROJECT_STEERING, ProjectContent};
 use crate::store::SqliteStore;
-use crate::trust::{self, PROJECT_PLUGINS, PROJECT_STEERING, ProjectContent};
 use crate::workspace::{OpenRoot, RootError};
 
 /// When an answer counts.
@@ -106,7 +106,7 @@ impl Brought {
             Self::Nothing | Self::Trusted(_) | Self::Untrusted { refused: true, .. } => None,
             Self::Unreadable(error) => Some(
                 Notice::new(Severity::Warning, "Nothing of the project's own plugins and steering files is loaded")
-                    .described(format!("{error}; {}", trust::HINT)),
+                    .described(format!("{error}; {}", ProjectContent::HINT)),
             ),
             Self::Untrusted { content, changed, refused: false } => {
                 let why = if *changed { "changed since you trusted them" } else { "not trusted" };
@@ -208,7 +208,7 @@ impl TrustCommand {
         let (content, standing) = match (&brought, arguments.trim()) {
             (_, "forget") => {
                 let forgotten =
-                    self.store.forget_trust(&trust::folder_key(&self.root.canonical)).await.map_err(unkept)?;
+                    self.store.forget_trust(&ProjectContent::folder_of(&self.root)).await.map_err(unkept)?;
                 let done = if forgotten { "What you said of this project is forgotten." } else { "Nothing was said." };
                 return Ok(done.to_owned());
             }
@@ -218,7 +218,7 @@ impl TrustCommand {
                 ));
             }
             (Brought::Unreadable(error), _) => {
-                return Err(ToolError::to_model("unusable", error.to_string()).hint(trust::HINT));
+                return Err(ToolError::to_model("unusable", error.to_string()).hint(ProjectContent::HINT));
             }
             (Brought::Trusted(content), "") => (content, "You have trusted them, as they are."),
             (Brought::Untrusted { content, refused: true, .. }, "") => (content, "You have not trusted them."),

@@ -13,8 +13,7 @@ use acp_runtime_agent::capability::{Grant, GrantSet, HookRole, PluginId, Tier};
 use acp_runtime_host::package::{Digest, Package, PackageError, PackageStore};
 use acp_runtime_host::plugin_host::{Plugin, PluginHost};
 
-use crate::settings::PluginSettings;
-use crate::trust::ProjectPlugin;
+use crate::settings::{PluginSettings, ProjectPlugin};
 
 /// Where a plugin is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

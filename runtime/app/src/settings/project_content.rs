@@ -7,7 +7,7 @@
 //! plugin is made into.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use acp_runtime_agent::plain;
 use acp_runtime_agent::workspace::WorkspaceError;
@@ -28,9 +28,6 @@ const PLUGIN_BYTES: u64 = 64 << 20;
 const STEERING_BYTES: u64 = 256 << 10;
 /// Characters of a file's name that people are shown.
 const NAME: usize = 120;
-
-/// What to do about a project whose own files cannot be read.
-pub const HINT: &str = "make them ordinary files in the project's own folder, or remove them";
 
 /// The plugins and steering files of a project, as they are now.
 #[derive(Debug, Clone)]
@@ -66,6 +63,14 @@ pub struct Steering {
 }
 
 impl ProjectContent {
+    /// What to do about a project whose own files cannot be read.
+    pub const HINT: &str = "make them ordinary files in the project's own folder, or remove them";
+
+    /// What trust in the project in `root` is kept under.
+    pub fn folder_of(root: &OpenRoot) -> String {
+        root.canonical.display().to_string()
+    }
+
     /// Reads what the project in `root` has; none where it has neither plugins nor steering files. Links are errors, as
     /// is more than anybody can look at: 64 files of a kind, 64 MiB of plugins, 256 KiB of steering files.
     pub fn read(root: &OpenRoot) -> Result<Option<Self>, WorkspaceError> {
@@ -93,7 +98,7 @@ impl ProjectContent {
             Ok(Steering { name, text })
         });
         let steering = steering.collect::<Result<_, WorkspaceError>>()?;
-        let folder = folder_key(&root.canonical);
+        let folder = Self::folder_of(root);
         Ok(Some(Self { folder, digest: Digest::of(listing.as_bytes()), plugins, steering }))
     }
 
@@ -131,14 +136,10 @@ impl ProjectContent {
     }
 }
 
-/// What trust in the project at `canonical` is kept under.
-pub fn folder_key(canonical: &Path) -> String {
-    canonical.display().to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
 
     use super::*;
     use crate::workspace::RootRegistry;
