@@ -5,7 +5,7 @@ use std::fs;
 
 use acp_runtime_tests::runtime::build_folder;
 use acp_runtime_tests::{Answer, EditorOptions, Permission, Runtime, Turn};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Writes `PATH` in every turn, and then says so.
 fn writes(path: &str) -> String {
@@ -79,11 +79,12 @@ async fn the_guard_stops_edits_of_protected_paths() {
     );
     assert!(!runtime.project().join("Cargo.lock").exists());
     let audit = fs::read_to_string(runtime.home().join("audit/decisions.jsonl")).unwrap();
-    let told =
-        "\"origin\":\"plugin aar:guard\",\"call\":\"call-1\",\"class\":\"hook\",\"key\":\"tool-call\",\"decision\":";
-    for decided in ["\"allow\",\"by\":\"policy\"", "\"deny\",\"by\":\"block\""] {
-        assert!(audit.contains(&format!("{told}{decided}")), "{decided} is not in {audit}");
-    }
+    let lines = audit.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let of_call =
+        lines.filter(|line| line["call"] == "call-1" && line["class"] == "hook" && line["key"] == "tool-call");
+    let decided: Vec<_> =
+        of_call.map(|line| (line["plugin"].clone(), line["decision"].clone(), line["by"].clone())).collect();
+    assert_eq!(json!(decided), json!([["aar:guard", "allow", "policy"], ["aar:guard", "deny", "block"]]));
     // What is not protected is written, and what it asks about is asked in every mode.
     let (turn, _) = prompted(&Runtime::scripted(&writes("a.txt")).config(GUARD), "Write", "allow_once").await;
     assert_eq!(turn.call().status(), "completed");

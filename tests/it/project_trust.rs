@@ -65,7 +65,7 @@ async fn nothing_is_loaded_before_it_is_trusted_and_a_no_is_not_asked_about_agai
         assert!(shown.contains(expected), "{expected}: {shown}");
     }
     let kinds: Vec<&str> = asked.options.iter().filter_map(|option| option["kind"].as_str()).collect();
-    assert_eq!(kinds, ["allow_once", "reject_once"]);
+    assert_eq!(kinds, ["allow_once", "reject_once", "reject_always"]);
     until_said(&editor, &session, "You have not trusted them.").await;
     assert!(!told(&editor, &double).await.contains("aye"));
     assert!(!has_plugin(&editor).await);
@@ -91,15 +91,17 @@ async fn what_is_trusted_is_loaded_until_it_changes() {
     let read =
         editor.prompt(&session, r#"/call hostile__attempt {"attack":"read","path":"/workspace/inside.txt"}"#).await;
     assert_eq!(read.text(), "done: inside");
-    assert_eq!(editor.permissions().len(), 2);
+    let asked: Vec<String> = editor.permissions().iter().map(|asked| asked.title().to_owned()).collect();
+    assert!(asked.iter().any(|title| title.contains("plugin test:hostile: read ")), "{asked:?}");
     let write = r#"/call hostile__attempt {"attack":"write","path":"/workspace/notes/new.txt"}"#;
     let write = editor.prompt(&session, write).await.text();
     assert!(write.starts_with("refused: "), "{write}");
 
     // One byte is enough.
     fs::write(runtime.project().join(STEERING), "Always say nay.").unwrap();
+    let before = editor.permissions().len();
     let session = editor.new_session().await;
-    let asked = editor.until_asked(3).await;
+    let asked = editor.until_asked(before + 1).await;
     assert_eq!(
         asked.title(),
         "The project's own 1 plugin and 1 steering file have changed since you trusted them: trust them as they are now?"

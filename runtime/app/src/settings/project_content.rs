@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(refused(), "`.acp-runtime/steering/a.md` is not a file");
         fs::remove_dir(at("steering/a.md")).unwrap();
         fs::write(at("steering/a.md"), b"\xff\xfe").unwrap();
-        assert!(refused().contains("is not a text file in UTF-8"), "{}", refused());
+        assert!(refused().contains("is not a text file: it seems to be something else"), "{}", refused());
         fs::write(at("steering/a.md"), vec![b'a'; usize::try_from(STEERING_BYTES).unwrap() + 1]).unwrap();
         assert_eq!(refused(), "`.acp-runtime/steering`: its files `*.md` have more than 262144 bytes");
         fs::remove_file(at("steering/a.md")).unwrap();

@@ -187,7 +187,19 @@ fn hooks_are_rights_with_a_place() {
     let section = Manifest::section(&hooks(&format!("{call}, {said}")), &offered).unwrap();
     let manifest = Manifest::from_section(&section).unwrap();
     let shown: Vec<String> = manifest.ceiling().iter().map(ToString::to_string).collect();
-    assert_eq!(shown, ["fs.read **", "fs.write notes/**", "hooks tool-call", "hooks user-message"]);
+    assert_eq!(
+        shown,
+        [
+            "fs.read **",
+            "fs.write notes/**",
+            "fs.data",
+            "fs.tmp",
+            "session.read",
+            "prompt",
+            "hooks tool-call",
+            "hooks user-message",
+        ]
+    );
     let places: Vec<_> = manifest.hooks.iter().map(|hook| (hook.event.as_str(), hook.priority)).collect();
     assert_eq!(places, [("tool-call", 10), ("user-message", 500)]);
     assert_eq!(manifest.unheard(), Some(HookEvent::UserMessage));
