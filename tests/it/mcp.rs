@@ -40,10 +40,15 @@ fn told(editor: &EditorDouble, session: &str) -> Vec<Value> {
 
 /// Waits until a server is like this.
 async fn until_state(editor: &EditorDouble, session: &str, name: &str, status: &str) -> Value {
+    until_state_after(editor, session, 0, name, status).await
+}
+
+/// Of the updates after the first `from`.
+async fn until_state_after(editor: &EditorDouble, session: &str, from: usize, name: &str, status: &str) -> Value {
     let is = |state: &Value| state["name"] == name && state["status"] == status;
     let state = |update: &Value| update.pointer("/_meta/aar/mcp")?.as_array()?.iter().find(|state| is(state)).cloned();
     let what = format!("`{name}` is {status}");
-    let update = editor.until_update(session, &what, |update| state(update).is_some()).await;
+    let update = editor.until_update_after(session, from, &what, |update| state(update).is_some()).await;
     state(&update).unwrap()
 }
 

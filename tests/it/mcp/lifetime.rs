@@ -7,7 +7,7 @@ use acp_runtime_tests::{EditorDouble, Runtime};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::{DOUBLE, connected, log_until, open, server, until_state};
+use super::{DOUBLE, connected, log_until, open, server, until_state, until_state_after};
 
 /// A session whose server has started a process that would outlive it.
 async fn family(editor: &EditorDouble, runtime: &Runtime, traits: &[&str]) -> String {
@@ -102,8 +102,9 @@ async fn what_a_server_starts_ends_with_it() {
     let runtime = runtime();
     let editor = runtime.editor().await;
     let session = family(&editor, &runtime, &[]).await;
+    let before = editor.updates(&session).len();
     editor.prompt(&session, "/call mcp__double__crash").await;
-    editor.prompt(&session, "/call mcp__double__echo").await;
+    until_state_after(&editor, &session, before, "double", "connected").await;
     assert_eq!(alive(&runtime), 1, "the new one, and nothing of the old");
     editor.close().await;
 }
