@@ -54,6 +54,7 @@ impl Stock {
 fn least(kind: &Type) -> Val {
     match kind {
         Type::String => Val::String(String::new()),
+        Type::U64 => Val::U64(0),
         Type::List(_) => Val::List(Vec::new()),
         Type::Record(record) => {
             Val::Record(record.fields().map(|field| (field.name.to_owned(), least(&field.ty))).collect())
