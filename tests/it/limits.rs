@@ -74,6 +74,29 @@ async fn what_time_breaks_off_says_so() {
     }
 }
 
+/// What a person calls is a turn, too, and what a command asks the model for.
+#[tokio::test]
+async fn time_breaks_off_what_a_person_calls() {
+    let typed = r#"/call shell {"command": "echo begun; sleep 600"}"#;
+    let waits = "quiet = true\n[[reply]]\nsteps = [{ text = \"One.\" }]\n[[reply]]\nsteps = [{ delay_ms = 600000 }]\n";
+    let runtime = Runtime::scripted(waits).config("mode = \"auto\"\n[limits]\nturn_seconds = 0.5\n");
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let why = "it took 0.5 s, and `limits.turn_seconds` allows no more";
+    let turn = editor.prompt(&session, typed).await;
+    assert_eq!((turn.stop.as_str(), turn.call().status()), ("max_turn_requests", "failed"));
+    assert!(turn.call().text().contains(why) && turn.text().contains(why), "{}", turn.text());
+    assert_eq!(editor.prompt(&session, "Go.").await.text(), "One.");
+    let turn = editor.prompt(&session, "/compact").await;
+    assert_eq!(turn.stop, "max_turn_requests");
+    assert!(turn.text().contains(why), "{}", turn.text());
+    assert_eq!(editor.prompt(&session, "/help").await.stop, "end_turn", "it goes on");
+    editor.close().await;
+    let run = runtime.run(&["run", typed]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.stdout.contains(why) || run.stderr.contains(why), "{run:?}");
+}
+
 #[tokio::test]
 async fn the_same_call_again_and_again_is_stopped() {
     let same =

@@ -39,8 +39,9 @@ pub use budget::Budget;
 use call::Announced;
 pub use compaction::Compaction;
 use draft::Drafts;
+pub(crate) use limits::Reached;
 pub use limits::TurnLimits;
-use limits::{Meter, Reached, overdue};
+use limits::{Meter, overdue};
 use repeats::Repeats;
 use room::Room;
 
@@ -145,24 +146,35 @@ impl TurnContext {
             () = cancel.cancelled() => return Ok(End::Model(StopReason::Cancelled)),
             () = self.tools.settle() => {}
         }
+        let (end, reached) = self.in_time(cancel, |cancel| self.steps(cancel)).await;
+        match (end?, reached) {
+            (End::Model(StopReason::Cancelled), Some(reached)) if !cancel.is_cancelled() => Ok(End::Limit(reached)),
+            (end, _) => Ok(end),
+        }
+    }
+
+    /// Does a part of the turn, which is cancelled where the turn has taken its time, and comes to its end all the same.
+    pub(crate) async fn in_time<T, W: Future<Output = T>>(
+        &self,
+        cancel: &CancellationToken,
+        work: impl FnOnce(CancellationToken) -> W,
+    ) -> (T, Option<Reached>) {
         let end = cancel.child_token();
-        let mut steps = pin!(self.steps(&end));
+        let mut work = pin!(work(end.clone()));
         let time = tokio::select! {
             biased;
-            outcome = &mut steps => return outcome,
-            time = overdue(self.budget.limits().time, &self.outbox) => time,
+            outcome = &mut work => return (outcome, None),
+            time = overdue(&self.budget, &self.outbox) => time,
         };
         let reached = Reached::Time(time);
         self.budget.ledger().break_off(reached.clone());
         end.cancel();
-        match steps.await? {
-            End::Model(StopReason::Cancelled) if !cancel.is_cancelled() => Ok(End::Limit(reached)),
-            end => Ok(end),
-        }
+        (work.await, Some(reached))
     }
 
     /// Model requests and the calls that they lead to, until the model has finished or a limit is reached.
-    async fn steps(&self, cancel: &CancellationToken) -> Result<End, TurnError> {
+    async fn steps(&self, cancel: CancellationToken) -> Result<End, TurnError> {
+        let cancel = &cancel;
         let tools = self.tools.now();
         let (model, effort) = self.options.seat().get();
         let mut meter = Meter::new(&self.budget, &self.outbox);
@@ -211,15 +223,15 @@ impl TurnContext {
     }
 
     /// One tool call for a person's command. Its outcome is shown and not sent to the model.
-    pub async fn call_for_person(
+    pub(crate) async fn call_for_person(
         &self,
         name: &str,
         arguments: Value,
-        cancel: &CancellationToken,
+        cancel: CancellationToken,
     ) -> Result<Result<ToolOutcome, ToolError>, TurnError> {
         let call = ToolCall { id: self.outbox.next_call(), name: name.to_owned(), arguments };
         let announced = self.announce(&self.tools.now(), self.outbox.next_message(), call, true);
-        let outcome = self.execute(announced, cancel).await;
+        let outcome = self.execute(announced, &cancel).await;
         self.outbox.ready().await?;
         Ok(outcome)
     }

@@ -25,7 +25,7 @@ use crate::event::{EventSink as _, SessionEvent, TurnEnd};
 use crate::store::Claim;
 use crate::tool::ToolError;
 use crate::transcript::{Part, StopReason};
-use crate::turn::{Compaction, TurnError};
+use crate::turn::{Compaction, Reached, TurnError};
 
 /// How long a cancelled prompt may take to end by itself; together with what follows it is answered within 2 s.
 const GRACE: Duration = Duration::from_millis(1500);
@@ -265,11 +265,11 @@ async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken
         }
         Typed::Command(command, arguments) => {
             message::keep(&shared, parts, true);
-            obey(&shared, command.run(arguments, cancel.child_token()), &cancel).await
+            obey(&shared, |cancel| command.run(arguments, cancel), &cancel).await
         }
         Typed::Own(own, arguments) => {
             message::keep(&shared, parts, true);
-            obey(&shared, commands::run(&shared, &own.name, arguments), &cancel).await
+            obey(&shared, |_| commands::run(&shared, &own.name, arguments), &cancel).await
         }
         Typed::Unknown(name, near) => {
             message::keep(&shared, parts, true);
@@ -283,6 +283,7 @@ async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken
     let end = match &outcome {
         Ok(Answered::Well(stop)) => TurnEnd::Stopped(*stop),
         Ok(Answered::Badly(_, reason)) => TurnEnd::Failed(reason.clone()),
+        Ok(Answered::Over(reached)) => TurnEnd::Stopped(reached.stop()),
         Err(error) => TurnEnd::Failed(error.to_string()),
     };
     outbox.emit(SessionEvent::TurnEnded { end });
@@ -291,6 +292,7 @@ async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken
         Answered::Well(stop) => Answer::well(stop),
         // The person has read why, and types the next prompt.
         Answered::Badly(fault, _) => Answer { stop: StopReason::EndTurn, fault: Some(fault) },
+        Answered::Over(reached) => Answer { stop: reached.stop(), fault: Some(Fault::Failed) },
     })
 }
 
@@ -299,18 +301,37 @@ enum Answered {
     Well(StopReason),
     /// What was asked for was not done; the reason was said.
     Badly(Fault, String),
+    /// It was broken off at a limit, as was said.
+    Over(Reached),
 }
 
 /// What comes of a command.
-async fn obey(
+async fn obey<C: Future<Output = Result<CommandReply, ToolError>>>(
     shared: &Shared,
-    command: impl Future<Output = Result<CommandReply, ToolError>>,
+    command: impl FnOnce(CancellationToken) -> C,
     cancel: &CancellationToken,
 ) -> Result<Answered, TurnError> {
-    tokio::select! {
-        biased;
-        () = cancel.cancelled() => Ok(Answered::Well(StopReason::Cancelled)),
-        reply = command => follow(shared, reply, cancel).await,
+    let command = async |end: CancellationToken| {
+        tokio::select! {
+            biased;
+            () = end.cancelled() => None,
+            reply = command(end.child_token()) => Some(reply),
+        }
+    };
+    match shared.turns.in_time(cancel, command).await {
+        (Some(reply), _) => follow(shared, reply, cancel).await,
+        (None, reached) => Ok(broken_off(shared, reached, cancel)),
+    }
+}
+
+/// How a prompt ends whose work was cancelled: by its person, or at a limit.
+fn broken_off(shared: &Shared, reached: Option<Reached>, cancel: &CancellationToken) -> Answered {
+    match reached.filter(|_| !cancel.is_cancelled()) {
+        Some(reached) => {
+            say(shared, reached.said());
+            Answered::Over(reached)
+        }
+        None => Answered::Well(StopReason::Cancelled),
     }
 }
 
@@ -361,18 +382,25 @@ async fn follow(
             }
             ask(shared, vec![Part::Text { text: prompt }], cancel).await
         }
-        CommandReply::Call { tool, arguments } => match shared.turns.call_for_person(&tool, arguments, cancel).await? {
-            _ if cancel.is_cancelled() => Ok(Answered::Well(StopReason::Cancelled)),
-            Ok(outcome) => {
-                say(shared, outcome.for_model());
-                if outcome.failed {
-                    return Ok(fail(shared, Fault::Failed, format!("`{tool}` has failed: see what it gave")));
+        CommandReply::Call { tool, arguments } => {
+            let turns = &shared.turns;
+            let (outcome, reached) = turns.in_time(cancel, |end| turns.call_for_person(&tool, arguments, end)).await;
+            match outcome? {
+                _ if cancel.is_cancelled() || reached.is_some() => Ok(broken_off(shared, reached, cancel)),
+                Ok(outcome) => {
+                    say(shared, outcome.for_model());
+                    if outcome.failed {
+                        return Ok(fail(shared, Fault::Failed, format!("`{tool}` has failed: see what it gave")));
+                    }
+                    Ok(Answered::Well(StopReason::EndTurn))
                 }
-                Ok(Answered::Well(StopReason::EndTurn))
+                Err(error) => Ok(fail(shared, fault_of_call(&error), error.for_person())),
             }
-            Err(error) => Ok(fail(shared, fault_of_call(&error), error.for_person())),
-        },
-        CommandReply::Compact { keep } => Ok(match shared.turns.compact(&keep, cancel).await? {
+        }
+        CommandReply::Compact { keep } => {
+            let turns = &shared.turns;
+            let (summary, reached) = turns.in_time(cancel, async |end| turns.compact(&keep, &end).await).await;
+            Ok(match summary? {
             Compaction::Done { turns } => {
                 say(shared, summed_up(turns));
                 Answered::Well(StopReason::EndTurn)
@@ -388,8 +416,9 @@ async fn follow(
                  of `acp-runtime config path`"
                     .to_owned(),
             ),
-            Compaction::Cancelled => Answered::Well(StopReason::Cancelled),
-        }),
+            Compaction::Cancelled => broken_off(shared, reached, cancel),
+            })
+        }
     }
 }
 

@@ -5,12 +5,13 @@
 //! is made while no other one is on its way, so that all of them together pass it by what one request takes, as a turn
 //! without children does. Pure but for the waiting; tested here and in `tests/it`.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::limits::{Reached, TurnLimits};
+use super::limits::{Clock, Reached, TurnLimits};
 use crate::context::TurnUse;
+use crate::session::Outbox;
 use crate::transcript::{Cost, Usage};
 
 /// The budget of a session's turns. Clones are about the same turn.
@@ -60,6 +61,8 @@ pub(super) struct Ledger {
     state: Mutex<State>,
     /// A request was answered.
     answered: Notify,
+    /// Since the first of its parts began.
+    clock: OnceLock<Clock>,
 }
 
 #[derive(Default)]
@@ -103,12 +106,17 @@ impl Drop for Request {
 
 impl Ledger {
     fn new(limits: TurnLimits) -> Self {
-        Self { limits, state: Mutex::default(), answered: Notify::new() }
+        Self { limits, state: Mutex::default(), answered: Notify::new(), clock: OnceLock::new() }
     }
 
     /// How far the turn may go.
     pub(super) fn limits(&self) -> &TurnLimits {
         &self.limits
+    }
+
+    /// The turn's time, which begins when it is first asked for.
+    pub(super) fn clock(&self, outbox: &Outbox) -> Clock {
+        *self.clock.get_or_init(|| Clock::start(outbox))
     }
 
     /// Counts a request that is to be made, of about so many tokens. Waits while it may pass a limit and others are under

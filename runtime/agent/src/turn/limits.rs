@@ -110,7 +110,7 @@ impl Reached {
     }
 
     /// What the person is told.
-    pub(super) fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         format!("The turn was stopped: {}. What was done until then stays; say `go on` to go on.", self.why())
     }
 
@@ -125,13 +125,12 @@ pub(super) struct Meter<'a> {
     budget: &'a Budget,
     ledger: Arc<Ledger>,
     outbox: &'a Outbox,
-    clock: Clock,
     requests: u32,
 }
 
 impl<'a> Meter<'a> {
     pub(super) fn new(budget: &'a Budget, outbox: &'a Outbox) -> Self {
-        Self { budget, ledger: budget.ledger(), outbox, clock: Clock::start(outbox), requests: 0 }
+        Self { budget, ledger: budget.ledger(), outbox, requests: 0 }
     }
 
     /// Counts a request that is to be made, and warns of limits that are near; fails with the one that is reached.
@@ -143,7 +142,7 @@ impl<'a> Meter<'a> {
         let tokens = u64::try_from(self.outbox.bytes() / TOKEN).unwrap_or(u64::MAX);
         let request = self.ledger.request(tokens).await?;
         self.requests += 1;
-        let seconds = self.clock.elapsed(self.outbox).as_secs_f64();
+        let seconds = self.ledger.clock(self.outbox).elapsed(self.outbox).as_secs_f64();
         for what in self.ledger.near(seconds, f64::from(WARNED_AT) / 100.0) {
             let title = format!("This turn has used {WARNED_AT}% of its {what}");
             let notice = Notice::new(Severity::Warning, title).described("It is stopped at the limit; see `limits`.");
@@ -154,13 +153,14 @@ impl<'a> Meter<'a> {
 }
 
 /// The time of a turn, which stands still while a person is asked.
-struct Clock {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock {
     begun: Instant,
     asked: Duration,
 }
 
 impl Clock {
-    fn start(outbox: &Outbox) -> Self {
+    pub(super) fn start(outbox: &Outbox) -> Self {
         Self { begun: Instant::now(), asked: outbox.asked() }
     }
 
@@ -170,10 +170,10 @@ impl Clock {
     }
 }
 
-/// Done when a turn that begins now has taken `time`; never without a limit.
-pub(super) async fn overdue(time: Option<Duration>, outbox: &Outbox) -> Duration {
-    let Some(time) = time else { return std::future::pending().await };
-    let clock = Clock::start(outbox);
+/// Done when the turn has taken the time of its budget; never without a limit.
+pub(super) async fn overdue(budget: &Budget, outbox: &Outbox) -> Duration {
+    let Some(time) = budget.limits().time else { return std::future::pending().await };
+    let clock = budget.ledger().clock(outbox);
     loop {
         let left = time.saturating_sub(clock.elapsed(outbox));
         if left.is_zero() {
