@@ -37,7 +37,7 @@ async fn listed(editor: &EditorDouble) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn one_prompt_of_several_is_taken_back() {
+async fn a48_one_prompt_of_several_is_taken_back() {
     let editor = Runtime::scripted(ENDLESS).editor().await;
     let session = editor.new_session().await;
     let running = editor.begin_prompt(&session, "one");
@@ -87,7 +87,7 @@ async fn requests_that_wait_for_the_store_are_taken_back() {
 
 /// What each of these would do waits for the store, and is not done when that is free again.
 #[tokio::test]
-async fn what_is_cancelled_leaves_nothing_behind() {
+async fn a48_what_is_cancelled_leaves_nothing_behind() {
     let runtime = Runtime::scripted(HELLO);
     let editor = runtime.editor().await;
     let session = editor.new_session().await;
@@ -132,7 +132,7 @@ async fn what_is_cancelled_leaves_nothing_behind() {
 
 /// Once there is no way back the request is done, and answered with what it gave.
 #[tokio::test]
-async fn what_is_cancelled_too_late_is_answered() {
+async fn a48_what_is_cancelled_too_late_is_answered() {
     let runtime = Runtime::scripted(HELLO);
     let editor = runtime.editor().await;
     for _ in 0..20 {

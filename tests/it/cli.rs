@@ -180,7 +180,12 @@ fn a_plugin_that_is_not_sound_is_refused_with_a_reason() {
     changed(&runtime, "unknown.wasm", &tasks, "\"kv\":{", "\"xy\":{");
     for (plugin, code, error, hint) in [
         ("broken.wasm", 1, "`broken.wasm` is not a WebAssembly component: it does not begin like one", "wasm32-wasip2"),
-        ("cut.wasm", 1, "plugin `aar:tasks` is not valid: ", "ask the plugin's author"),
+        (
+            "cut.wasm",
+            1,
+            "plugin `aar:tasks` cannot be run: the component cannot be compiled: ",
+            "ask the plugin's author",
+        ),
         ("no-such-folder", 2, "`no-such-folder` cannot be read: No such file or directory", "check the path"),
         ("empty", 1, "`empty` has 0 `.wasm` files", "name the plugin's `.wasm` file itself"),
         ("unknown.wasm", 1, "`unknown.wasm`: unknown field `xy`, expected one of `fs`", "correct"),

@@ -69,6 +69,23 @@ fn every_setting_is_documented_with_its_default() {
     }
 }
 
+/// Each limit of plugins stands there with its default and its range.
+#[test]
+fn every_limit_of_plugins_is_documented_with_its_range() {
+    let text = block(&document("docs/configuration.md"), "## The user's file");
+    let schema: Value = serde_json::from_str(&Runtime::new().run(&["config", "schema"]).stdout).expect("JSON");
+    let limits = schema.pointer("/$defs/LimitSettings/properties/plugin/properties").expect("the limits of plugins");
+    let limits = limits.as_object().expect("an object");
+    assert!(limits.len() > 50, "{}", limits.len());
+    for (name, limit) in limits {
+        let line = text.lines().find(|line| line.starts_with(&format!("{name} = "))).expect("it is documented");
+        let begins = format!("{name} = {}", limit["default"]);
+        let range = format!("# {} to {}", limit["minimum"], limit["maximum"]);
+        let said = line.strip_prefix(&begins).is_some_and(|rest| rest.starts_with(' ') && rest.contains(&range));
+        assert!(said, "`{line}` should begin with `{begins}`, and say `{range}`");
+    }
+}
+
 /// The published schema is the program's own, takes what is documented, and refuses what the program refuses.
 #[test]
 fn the_published_schema_is_strict_and_in_step() {
@@ -97,6 +114,7 @@ fn the_published_schema_is_strict_and_in_step() {
         ("[shell]\ntimout = 3".to_owned(), "2:1", "key `timout`", "timeout"),
         ("[plugins]\nbundeld = true".to_owned(), "2:1", "key `bundeld`", "bundled"),
         ("[limits]\nmodel_request = 3".to_owned(), "2:1", "key `model_request`", "model_requests"),
+        ("[limits.plugin]\ncall = 3".to_owned(), "2:1", "key `call`", "calls"),
         ("[log]\n\nlevell = 'warn'".to_owned(), "3:1", "key `levell`", "level"),
         ("[secrets]\nstor = 'file'".to_owned(), "2:1", "key `stor`", "store"),
         ("[mcp.x]\ncomand = 'y'".to_owned(), "2:1", "key `comand`", "command"),

@@ -23,7 +23,7 @@ fn meddled(path: &str, mode: &str, on: &str, does: &str, text: &str) -> Runtime 
     let guest = build_folder().join("guests/meddler.wasm").display().to_string();
     let text = serde_json::Value::from(text);
     let runtime = Runtime::scripted(&writes(path)).config(&format!(
-        "mode = \"{mode}\"\n[limits]\nhook_milliseconds = 500\n\
+        "mode = \"{mode}\"\n[limits.plugin]\nhook_milliseconds = 500\n\
          [plugins.settings.\"test:meddler\"]\non = \"{on}\"\ndoes = \"{does}\"\ntext = {text}\n"
     ));
     let installed = runtime.run(&["plugin", "install", "--yes", &guest]);

@@ -259,7 +259,7 @@ async fn there_is_no_process_and_no_network() {
 }
 
 #[tokio::test]
-async fn greed_ends_the_call_and_nothing_else() {
+async fn a3_greed_ends_the_call_and_nothing_else() {
     let runtime = runtime();
     let editor = runtime.editor().await;
     let session = editor.new_session().await;
@@ -282,6 +282,28 @@ async fn greed_ends_the_call_and_nothing_else() {
     let flood = ended.stderr.lines().filter(|line| line.contains("session/update")).count();
     assert!((1..=1000).contains(&flood), "{flood} lines");
     assert!(ended.stderr.len() < 1 << 20, "{} bytes of log", ended.stderr.len());
+}
+
+/// The user says what plugins have, and what one of them has; a project takes away from that and adds nothing.
+#[tokio::test]
+async fn a3_the_memory_is_what_was_configured() {
+    let (all, one) = ("[limits.plugin]\nmemory = 33554432\n", "[plugins.limits.\"test:hostile\"]\nmemory = 50331648\n");
+    let (less, more) = ("limits.plugin.memory = 16777216\n", "limits.plugin.memory = 67108864\n");
+    for (config, project, mebibytes) in [
+        (String::new(), "", 64),
+        (all.to_owned(), "", 32),
+        ([all, one].concat(), "", 48),
+        ([all, one].concat(), less, 16),
+        ([all, one].concat(), more, 48),
+    ] {
+        let runtime = configured(&format!("mode = \"auto\"\n{config}")).file(".acp-runtime/config.toml", project);
+        let editor = runtime.editor().await;
+        let session = editor.new_session().await;
+        let went = attempt(&editor, &session, json!({ "attack": "memory" })).await;
+        let why = format!("error: the plugin was stopped: it wanted more memory than {mebibytes} MiB");
+        assert!(went.starts_with(&why), "{config}{project}: {went}");
+        editor.close().await;
+    }
 }
 
 #[tokio::test]

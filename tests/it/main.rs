@@ -18,6 +18,7 @@ mod cli_sessions;
 mod cli_usage;
 mod commands;
 mod compaction;
+mod compiling;
 mod conformance;
 mod crash;
 mod doctor;

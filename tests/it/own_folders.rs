@@ -45,7 +45,7 @@ fn holding(name: &str, folder: &Path) -> Option<PathBuf> {
 }
 
 #[tokio::test]
-async fn a_guest_that_fills_its_folders_is_told_that_they_are_full() {
+async fn a15_a_guest_that_fills_its_folders_is_told_that_they_are_full() {
     let runtime = runtime("");
     let editor = runtime.editor().await;
     let session = editor.new_session().await;

@@ -79,7 +79,7 @@ async fn actions_change_what_is_shown_and_it_stays() {
 }
 
 #[tokio::test]
-async fn every_error_in_its_order() {
+async fn a46_every_error_in_its_order() {
     let runtime = Runtime::scripted("quiet = true\n[[reply]]\nsteps = [{ text = \"Wait\" }, { delay_ms = 600000 }]\n");
     let (editor, session) = opened(&runtime).await;
 

@@ -232,7 +232,7 @@ async fn a_program_stays_in_the_sessions_folders() {
 
 #[tokio::test]
 async fn what_takes_too_much_is_ended_and_leaves_nothing() {
-    let runtime = runtime("mode = \"auto\"\n[exec]\ntimeout = 2\noutput = 100000\n");
+    let runtime = runtime("mode = \"auto\"\n[limits.plugin]\nexec_seconds = 2\nexec_output = 100000\n");
     let editor = runtime.editor().await;
     let session = editor.new_session().await;
     let pid = runtime.project().join("pid");

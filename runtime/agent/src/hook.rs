@@ -61,7 +61,7 @@ pub struct Occurrence {
     pub session: SessionId,
     /// The tool call that it is about.
     pub call: Option<ToolCallId>,
-    /// What there is to know: a JSON object of at most [`PAYLOAD`] bytes.
+    /// What there is to know: a JSON object of a limited size.
     pub payload: String,
     /// Whether something of it had to be left out.
     pub truncated: bool,
@@ -92,8 +92,18 @@ pub trait Hook: Send + Sync {
 type Ordered = HashMap<HookEvent, Vec<Arc<dyn Hook>>>;
 
 /// The hooks of a session; cheap to clone. By default there are none, and nothing is done for any event.
-#[derive(Clone, Default)]
-pub struct Hooks(Option<Arc<Inner>>);
+#[derive(Clone)]
+pub struct Hooks {
+    inner: Option<Arc<Inner>>,
+    /// Bytes of what they are told of an event.
+    payload: usize,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self { inner: None, payload: PAYLOAD }
+    }
+}
 
 struct Inner {
     session: SessionId,
@@ -125,21 +135,29 @@ impl Hooks {
         let ordered = Arc::new(ordered);
         let observed = ordered.keys().any(|event| event.role() == HookRole::Observer);
         let observers = observed.then(|| Observers::start(ordered.clone(), switches.clone()));
-        Self(Some(Arc::new(Inner { session, switches, ordered, observers, refused: Mutex::default() })))
+        let inner = Inner { session, switches, ordered, observers, refused: Mutex::default() };
+        Self { inner: Some(Arc::new(inner)), payload: PAYLOAD }
+    }
+
+    /// The same, which are told at most so many bytes of an event instead of [`PAYLOAD`].
+    #[must_use]
+    pub fn told_at_most(self, payload: usize) -> Self {
+        Self { payload, ..self }
     }
 
     /// The hooks that a child of the session meets: those that decide about its calls. What it says is the call's that it
     /// works for.
     #[must_use]
     pub fn of_child(&self) -> Self {
-        let Some(inner) = &self.0 else { return Self::default() };
+        let Some(inner) = &self.inner else { return Self::default() };
         let (session, switches, ordered) = (inner.session.clone(), inner.switches.clone(), inner.ordered.clone());
-        Self(Some(Arc::new(Inner { session, switches, ordered, observers: None, refused: Mutex::default() })))
+        let inner = Inner { session, switches, ordered, observers: None, refused: Mutex::default() };
+        Self { inner: Some(Arc::new(inner)), payload: self.payload }
     }
 
     /// Those that are told of an event now, in their order.
     fn of(&self, event: HookEvent) -> Vec<Arc<dyn Hook>> {
-        let Some(inner) = &self.0 else { return Vec::new() };
+        let Some(inner) = &self.inner else { return Vec::new() };
         let all = inner.ordered.get(&event).into_iter().flatten();
         all.filter(|hook| inner.switches.lets(Some(hook.plugin()))).cloned().collect()
     }
@@ -151,7 +169,7 @@ impl Hooks {
 
     /// Tells of an event that nobody decides about. `payload` is only asked for where somebody is told; nobody waits.
     pub fn tell(&self, event: HookEvent, payload: impl FnOnce() -> Value) {
-        let Some(observers) = self.0.as_ref().and_then(|inner| inner.observers.as_ref()) else { return };
+        let Some(observers) = self.inner.as_ref().and_then(|inner| inner.observers.as_ref()) else { return };
         if self.wants(event)
             && let Some(occurrence) = self.occurrence(event, None, &payload())
         {
@@ -161,21 +179,21 @@ impl Hooks {
 
     /// Has all that was told reach whom it concerns, for a limited time; nothing is told after that.
     pub async fn close(&self) {
-        if let Some(observers) = self.0.as_ref().and_then(|inner| inner.observers.as_ref()) {
+        if let Some(observers) = self.inner.as_ref().and_then(|inner| inner.observers.as_ref()) {
             observers.close().await;
         }
     }
 
     /// A turn begins: what was refused before counts no more.
     pub fn begin_turn(&self) {
-        if let Some(inner) = &self.0 {
+        if let Some(inner) = &self.inner {
             inner.refused.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
     }
 
     /// A person refused what these asked about.
     pub fn refused(&self, concerns: &[Concern]) {
-        let Some(inner) = &self.0 else { return };
+        let Some(inner) = &self.inner else { return };
         let mut refused = inner.refused.lock().unwrap_or_else(PoisonError::into_inner);
         for concern in concerns {
             *refused.entry(concern.plugin.clone()).or_default() += 1;
@@ -253,14 +271,14 @@ impl Hooks {
     }
 
     fn has_heard_enough(&self, plugin: &PluginId) -> bool {
-        let Some(inner) = &self.0 else { return false };
+        let Some(inner) = &self.inner else { return false };
         let refused = inner.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.get(plugin).is_some_and(|times| *times >= REFUSALS)
     }
 
     fn occurrence(&self, event: HookEvent, call: Option<&ToolCallId>, payload: &Value) -> Option<Occurrence> {
-        let session = self.0.as_ref()?.session.clone();
-        let (payload, truncated) = bounded(payload);
+        let session = self.inner.as_ref()?.session.clone();
+        let (payload, truncated) = bounded(payload, self.payload);
         Some(Occurrence { event, session, call: call.cloned(), payload, truncated })
     }
 }

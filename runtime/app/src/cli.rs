@@ -33,7 +33,7 @@ use clap::CommandFactory as _;
 use self::arguments::{Arguments, Command, ConfigCommand};
 use self::exit::{DONE, MISUSED};
 use self::failure::Failure;
-use crate::compose::{Keys, Runtime};
+use crate::compose::{self, Keys, Runtime};
 use crate::process::Role;
 use crate::redaction::Redaction;
 use crate::settings::{Paths, Settings};
@@ -48,7 +48,7 @@ const BLOCKING_THREADS: usize = 16;
 /// The program.
 pub fn main() -> ExitCode {
     if let Some(role) = Role::of(std::env::args_os()) {
-        return role.play();
+        return role.play(compose::play);
     }
     raise_open_files();
     match arguments::read(std::env::args_os()) {

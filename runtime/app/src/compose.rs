@@ -9,6 +9,7 @@ mod book;
 mod brought;
 pub mod checks;
 mod commands;
+mod compiler;
 mod doctor;
 mod fork;
 mod keys;
@@ -43,7 +44,6 @@ use acp_runtime_agent::tool::ToolCatalog;
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::turn::{Budget, TurnContext};
 use acp_runtime_host::egress::{Desk, Egress, SystemReach};
-use acp_runtime_host::limits::{Limits, NetLimits};
 use acp_runtime_host::plugin_host::{PluginHost, Ports, SessionPlugins};
 use acp_runtime_host::scope::{Folders, HeldRoot, SessionScope};
 use futures::FutureExt as _;
@@ -66,6 +66,7 @@ use accounts::Accounts;
 use book::Book;
 use brought::{Brought, TrustCommand};
 use commands::Commands;
+pub use compiler::play;
 use doctor::Doctor;
 use fork::ForkCommand;
 pub use keys::Keys;
@@ -153,13 +154,15 @@ impl Runtime {
             secrets: Arc::new(PluginSecrets::new(keys.secrets().clone())),
             egress: egress.clone(),
         };
-        let limits = Limits { exec: settings.exec.limits(), ..settings.limits.of_plugins() };
+        let limits = settings.plugin_limits();
+        let desk = Arc::new(egress.desk(limits.usual().net.clone()));
+        let launcher = Launcher::new(own_executable(paths.program()), inherited(&BASE_VARIABLES));
         let host = PluginHost::new(Some(paths.compiled()), limits, ports).keeping(paths.plugin_data());
+        let host = compiler::apart(host, &launcher);
         let bundled = paths.bundled_plugins().filter(|_| settings.plugins.bundled);
         let shelf = Shelf::new(host, bundled, settings.plugins.paths.clone(), paths.plugins());
         let keys = keys.clone();
         let audit = AuditLog::new(paths.audit(), settings.limits.audit(), keys.redaction().clone());
-        let launcher = Launcher::new(own_executable(paths.program()), inherited(&BASE_VARIABLES));
         let program = paths.program().map(Path::to_owned).or_else(|| std::env::current_exe().ok());
         let commands = Commands::new(launcher.clone(), &settings.shell);
         let programs = programs(launcher.clone(), &settings.exec, keys.redaction());
@@ -180,7 +183,7 @@ impl Runtime {
             mcp,
             commands,
             programs,
-            desk: Arc::new(egress.desk(NetLimits::default())),
+            desk,
         }))
     }
 
@@ -275,8 +278,7 @@ impl Runtime {
             .filter_map(|root| Some(HeldRoot { id: root.id, dir: disk.handle(root.id)?.clone() }))
             .collect();
 
-        let stale = StalePanels::default();
-        let mut plugins = self.shelf.enabled(&settings.plugins);
+        let (stale, mut plugins) = (StalePanels::default(), self.shelf.enabled(&settings.plugins));
         let own = brought.plugins(&self.shelf, &settings.plugins.disabled);
         let (configured, kept) = (Bounds::from(settings.mode), history.bounds().cloned());
         let choices = choices.unwrap_or_else(|| first_choices(&configured, kept.as_ref()));
@@ -309,10 +311,11 @@ impl Runtime {
             additions: additions.clone(),
             events: Arc::new(outbox.clone()),
             settings: settings.plugins.settings.iter().map(|(id, own)| (id.clone(), own.clone().into())).collect(),
+            limits: settings.narrowed_limits().clone(),
         };
-        let loaded: Vec<_> = plugins.iter().map(|known| known.plugin.clone()).collect();
-        let offered = self.shelf.host().open(&loaded, scope);
-        let hooks = Hooks::new(id.clone(), options.switches().clone(), &offered.hooks);
+        let offered = self.shelf.open(&plugins, scope);
+        let payload = settings.limits.hook_payload.size();
+        let hooks = Hooks::new(id.clone(), options.switches().clone(), &offered.hooks).told_at_most(payload);
         let mut tools = ToolCatalog::new(options.switches().clone());
         let terminal = face.terminal(&id, &roots, self.commands.terminal(&roots));
         let files = workspace.clone();

@@ -23,7 +23,7 @@ mod stops;
 pub use capture::Capture;
 pub use containment::unsupported as cannot_contain;
 pub use launcher::{Launcher, own_executable};
-pub use program::{BASE_VARIABLES, Bounds, Input, Outputs, Program, StartError};
+pub use program::{BASE_VARIABLES, Bounds, Input, Outputs, Program, Resources, StartError};
 pub use role::Role;
 pub use running::{Output, Running};
 pub use stops::{Stop, Stops};

@@ -146,6 +146,7 @@ impl SessionPrograms {
                 writable: Some(writable),
                 readable: Some(readable),
                 offline: !self.shared.confinement.network,
+                resources: None,
             },
             ..Program::new(file.display().to_string(), held(run))
         }

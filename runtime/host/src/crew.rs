@@ -4,7 +4,9 @@
 //! middle of it: what is kept of it is renamed into its place when it is whole. Knows nothing about what is compiled.
 //! Tested beside the code, and by how fast the program ends.
 
+use std::sync::{Arc, mpsc};
 use std::thread::{Builder, available_parallelism};
+use std::time::Duration;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::sync::oneshot;
@@ -12,26 +14,31 @@ use tokio::sync::oneshot;
 /// How they are called where threads are listed.
 const NAME: &str = "plugin-compile";
 
-/// Threads to compile on.
+/// Threads to compile on. Clones are the same threads.
+#[derive(Clone)]
 pub(crate) enum Crew {
     /// One of its own for each piece of work, which may use all processors: somebody waits for it.
     Awaited,
     /// A few of low priority, for what is made ready beforehand: a session that runs meanwhile is not held up.
-    Ahead(ThreadPool),
+    Ahead(Arc<ThreadPool>),
 }
 
 impl Crew {
     /// Threads for what nobody waits for yet. They end with the crew, and with what they were given.
     pub(crate) fn ahead() -> Self {
-        let processors = available_parallelism().map_or(1, usize::from);
         let pool = ThreadPoolBuilder::new()
-            .num_threads((processors / 2).clamp(1, 4))
+            .num_threads(few())
             .thread_name(|_| NAME.to_owned())
             .start_handler(|_| yield_to_others())
             // Whoever waits is told that nothing comes.
             .panic_handler(|_| {})
             .build();
-        pool.map_or(Self::Awaited, Self::Ahead)
+        pool.map_or(Self::Awaited, |pool| Self::Ahead(Arc::new(pool)))
+    }
+
+    /// Whether nobody waits for its work yet.
+    pub(crate) fn is_ahead(&self) -> bool {
+        matches!(self, Self::Ahead(_))
     }
 
     /// Does `work`, whoever waits for it. Nothing comes where it panics or where there is no thread.
@@ -50,16 +57,45 @@ impl Crew {
     }
 }
 
-/// A thread's priority is its own there.
+/// Waits for `work` as long as `most` by the clock on the wall, and no longer; none where it is not over by then.
+pub(crate) async fn within<T>(most: Duration, work: impl Future<Output = T>) -> Option<T> {
+    let (expired, expires) = oneshot::channel::<()>();
+    let (over, running) = mpsc::channel::<()>();
+    let watch = move || {
+        if running.recv_timeout(most) == Err(mpsc::RecvTimeoutError::Timeout) {
+            // Whoever has waited may be gone.
+            let _ = expired.send(());
+        }
+    };
+    // Without a thread to watch, it takes as long as it takes.
+    if Builder::new().name(NAME.to_owned()).spawn(watch).is_err() {
+        return Some(work.await);
+    }
+    let done = tokio::select! {
+        biased;
+        done = work => Some(done),
+        Ok(()) = expires => None,
+    };
+    drop(over);
+    done
+}
+
+/// As many threads as leave the machine to others.
+pub(crate) fn few() -> usize {
+    let processors = available_parallelism().map_or(1, usize::from);
+    (processors / 2).clamp(1, 4)
+}
+
+/// From now on this thread, and those that it starts, have a low priority: a thread's is its own there.
 #[cfg(target_os = "linux")]
-fn yield_to_others() {
+pub(crate) fn yield_to_others() {
     const NICE: i32 = 10;
     // Refused, it is as fast as the others.
     let _ = rustix::process::setpriority_process(None, NICE);
 }
 
 #[cfg(not(target_os = "linux"))]
-fn yield_to_others() {}
+pub(crate) fn yield_to_others() {}
 
 #[cfg(test)]
 mod tests {
@@ -75,6 +111,14 @@ mod tests {
             drop(crew);
             assert_eq!(late.await, Ok(9), "what was given is done");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_longer_than_they_want() {
+        assert_eq!(within(Duration::from_secs(60), async { 7 }).await, Some(7));
+        let begin = std::time::Instant::now();
+        assert_eq!(within(Duration::from_millis(20), std::future::pending::<()>()).await, None);
+        assert!(begin.elapsed() >= Duration::from_millis(20), "by the clock on the wall");
     }
 
     #[cfg(target_os = "linux")]

@@ -10,6 +10,7 @@ mod clock;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use acp_runtime_agent::plain;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::Component;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
@@ -22,10 +23,8 @@ use crate::package::Digest;
 
 /// Instances that exist at the same time in one process; further calls wait.
 const SLOTS: u32 = 64;
-/// The stack that guest code may use, in bytes.
-const GUEST_STACK: usize = 512 << 10;
-/// The whole stack of a call, host functions included, in bytes.
-const CALL_STACK: usize = 1 << 20;
+/// What the host's own functions have of the stack of a call, in bytes.
+const HOST_STACK: usize = 512 << 10;
 
 /// Why there is no engine.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -34,7 +33,7 @@ pub(crate) struct EngineError(String);
 
 /// Where instances get their memory from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Allocation {
+pub(crate) enum Allocation {
     /// Slots that are reserved beforehand: an instance costs microseconds.
     Pool,
     /// From the system, each time.
@@ -44,39 +43,38 @@ enum Allocation {
 /// The engine and what belongs to it.
 pub(crate) struct HostEngine {
     engine: Engine,
+    allocation: Allocation,
     clock: Clock,
     slots: Arc<Semaphore>,
     cache: Option<CompileCache>,
 }
 
 impl HostEngine {
-    /// Starts the engine. Compiled code is kept in `cache`, where there is one.
-    pub(crate) fn new(cache: Option<PathBuf>) -> Result<Self, EngineError> {
-        let pooled = Self::start(Allocation::Pool);
-        let engine = pooled.or_else(|error| {
+    /// Starts the engine, with room for instances of that size. Compiled code is kept in `cache`, where there is one.
+    pub(crate) fn new(cache: Option<PathBuf>, widest: &SpaceLimits) -> Result<Self, EngineError> {
+        let start = |allocation| Self::start(allocation, widest).map(|engine| (engine, allocation));
+        let engine = start(Allocation::Pool).or_else(|error| {
             tracing::warn!("no pool of instances ({error:#}): plugin calls will be slower");
-            Self::start(Allocation::OnDemand)
+            start(Allocation::OnDemand)
         });
-        let engine = engine.map_err(|error| EngineError(format!("{error:#}")))?;
+        let (engine, allocation) = engine.map_err(|error| EngineError(format!("{error:#}")))?;
         let clock = Clock::start(&engine).map_err(|error| EngineError(error.to_string()))?;
         let cache = cache.map(|folder| CompileCache::new(folder, &engine));
-        Ok(Self { engine, clock, slots: Arc::new(Semaphore::new(SLOTS as usize)), cache })
+        Ok(Self { engine, allocation, clock, slots: Arc::new(Semaphore::new(SLOTS as usize)), cache })
     }
 
-    fn start(allocation: Allocation) -> wasmtime::Result<Engine> {
-        let mut config = Config::new();
-        config.epoch_interruption(true).max_wasm_stack(GUEST_STACK).async_stack_size(CALL_STACK);
-        config.wasm_backtrace_max_frames(std::num::NonZeroUsize::new(8));
-        match allocation {
-            Allocation::Pool => {
-                config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
-            }
-            Allocation::OnDemand => {
-                // No reservations: address space is what is short.
-                config.memory_reservation(0).memory_guard_size(0).memory_reservation_for_growth(1 << 20);
-            }
+    fn start(allocation: Allocation, widest: &SpaceLimits) -> wasmtime::Result<Engine> {
+        let mut config = settings(allocation);
+        config.max_wasm_stack(widest.stack).async_stack_size(widest.stack + HOST_STACK);
+        if allocation == Allocation::Pool {
+            config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(widest)));
         }
         Engine::new(&config)
+    }
+
+    /// Where its instances get their memory from.
+    pub(crate) fn allocation(&self) -> Allocation {
+        self.allocation
     }
 
     /// The engine itself.
@@ -99,23 +97,59 @@ impl HostEngine {
         self.slots.available_permits() < SLOTS as usize / 2
     }
 
-    /// The component, from the cache or compiled now. Takes as long as compiling does: not for async threads.
-    pub(crate) fn component(&self, bytes: &[u8], digest: Digest) -> wasmtime::Result<Component> {
-        if let Some(component) = self.cache.as_ref().and_then(|cache| cache.load(&self.engine, digest)) {
-            return Ok(component);
-        }
-        let component = Component::from_binary(&self.engine, bytes)?;
+    /// The component that was compiled before, where that is kept. Reads it: not for async threads.
+    pub(crate) fn kept(&self, digest: Digest) -> Option<Component> {
+        self.cache.as_ref()?.load(&self.engine, digest)
+    }
+
+    /// The component that was compiled just now, which is kept for the next time. Writes it: not for async threads.
+    pub(crate) fn take(&self, code: &[u8], digest: Digest) -> wasmtime::Result<Component> {
         if let Some(cache) = &self.cache {
-            cache.store(&component, digest);
+            cache.store(code, digest);
+            // What is mapped from a file is shared, and goes when memory is short.
+            if let Some(component) = cache.load(&self.engine, digest) {
+                return Ok(component);
+            }
         }
-        Ok(component)
+        // SAFETY: the code is the output of `precompile`, in this process or in one of this program that it has started
+        // for that, and came from there by no way that anybody else can write to.
+        #[expect(unsafe_code, reason = "what was compiled is to be run")]
+        unsafe {
+            Component::deserialize(&self.engine, code)
+        }
     }
 }
 
-/// Slots for as much as the limits allow to every instance; only address space is reserved for them.
-fn pool() -> PoolingAllocationConfig {
-    let space = SpaceLimits::default();
-    let each = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).saturating_mul(SLOTS);
+/// The settings that decide what code looks like. How it is run is no part of that, nor how its slots are reserved.
+fn settings(allocation: Allocation) -> Config {
+    let mut config = Config::new();
+    config.epoch_interruption(true).wasm_backtrace_max_frames(std::num::NonZeroUsize::new(8));
+    if allocation == Allocation::OnDemand {
+        // No reservations: address space is what is short.
+        config.memory_reservation(0).memory_guard_size(0).memory_reservation_for_growth(1 << 20);
+    }
+    config
+}
+
+/// The code of a component for an engine of that kind. Reserves nothing of what that engine would.
+pub(crate) fn precompile(component: &[u8], allocation: Allocation) -> wasmtime::Result<Vec<u8>> {
+    Engine::new(&settings(allocation))?.precompile_component(component)
+}
+
+/// The causes of an error in one bounded line, without the guest's stack.
+pub(crate) fn told(error: &wasmtime::Error) -> String {
+    let causes: Vec<String> = error
+        .chain()
+        .map(ToString::to_string)
+        .filter(|cause| !cause.starts_with("error while executing at wasm backtrace"))
+        .collect();
+    plain::line(&causes.join(": "), 400)
+}
+
+/// Slots for as much as the limits allow to any instance; only address space is reserved for them.
+fn pool(space: &SpaceLimits) -> PoolingAllocationConfig {
+    let most = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let each = |count: usize| most(count).saturating_mul(SLOTS);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(SLOTS)
         .total_core_instances(each(space.instances))
@@ -124,8 +158,8 @@ fn pool() -> PoolingAllocationConfig {
         .total_stacks(SLOTS)
         .max_memory_size(usize::try_from(*MEMORY_RANGE.end()).unwrap_or(usize::MAX))
         .table_elements(space.table_elements)
-        .max_tables_per_module(8)
-        .max_memories_per_module(4)
+        .max_tables_per_module(most(space.tables))
+        .max_memories_per_module(most(space.memories))
         .max_component_instance_size(4 << 20)
         .max_unused_warm_slots(8)
         .linear_memory_keep_resident(64 << 10)
@@ -140,10 +174,13 @@ mod tests {
     #[test]
     fn both_kinds_of_engine_run_code() {
         for allocation in [Allocation::Pool, Allocation::OnDemand] {
-            let engine = HostEngine::start(allocation).unwrap();
+            let engine = HostEngine::start(allocation, &SpaceLimits::default()).unwrap();
             let bytes =
                 wat::parse_str("(component (core module $m (memory 1)) (core instance (instantiate $m)))").unwrap();
-            let component = Component::from_binary(&engine, &bytes).unwrap();
+            let code = precompile(&bytes, allocation).unwrap();
+            // SAFETY: it was compiled a line before.
+            #[expect(unsafe_code, reason = "what was compiled is to be run")]
+            let component = unsafe { Component::deserialize(&engine, code) }.unwrap();
             let mut store = wasmtime::Store::new(&engine, ());
             store.set_epoch_deadline(1);
             wasmtime::component::Linker::new(&engine).instantiate(&mut store, &component).unwrap();

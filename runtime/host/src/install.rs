@@ -39,14 +39,6 @@ pub enum InstallError {
         /// What is wrong with it.
         problem: String,
     },
-    /// Compiling or asking it took too long.
-    #[error("plugin `{id}` was not compiled within {seconds} s")]
-    TooSlow {
-        /// The plugin.
-        id: String,
-        /// The limit.
-        seconds: u64,
-    },
     /// The component cannot be run.
     #[error("plugin `{id}` cannot be run: {source}")]
     Inspect {
@@ -71,8 +63,8 @@ impl InstallError {
         match self {
             Self::Package(error) => error.hint(),
             Self::NotOnePlugin { .. } => "name the plugin's `.wasm` file itself",
-            Self::Invalid { .. } | Self::Inspect { .. } => "ask the plugin's author for a build for this version",
-            Self::TooSlow { .. } => "install it on a less busy machine, or ask its author for a smaller build",
+            Self::Invalid { .. } => "ask the plugin's author for a build for this version",
+            Self::Inspect { source, .. } => source.hint(),
             Self::Differs { .. } => "build it again with `acp-runtime plugin build`",
         }
     }
@@ -94,12 +86,9 @@ impl Candidate {
         let (bytes, digest) = package.bytes()?;
         let id = package.manifest().id.to_string();
         let invalid = |problem: String| InstallError::Invalid { id: id.clone(), problem };
-        wasmparser::validate(&bytes).map_err(|error| invalid(error.to_string()))?;
         check_schemas(package.manifest()).map_err(invalid)?;
         check_hooks(package.manifest()).map_err(invalid)?;
-        let most = host.limits().time.compile;
-        let offered = tokio::time::timeout(most, host.inspect(&package.manifest().id, bytes.clone())).await;
-        let offered = offered.map_err(|_| InstallError::TooSlow { id: id.clone(), seconds: most.as_secs() })?;
+        let offered = host.inspect(&package.manifest().id, bytes.clone()).await;
         let offered = offered.map_err(|source| InstallError::Inspect { id: id.clone(), source })?;
         match package.manifest().inventory.difference(&offered) {
             Some(what) => Err(InstallError::Differs { id, what }),

@@ -11,14 +11,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use wasmtime::component::{InstancePre, Linker};
+use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Store, UpdateDeadline};
 
 pub(crate) use self::failure::CallError;
 use self::warm::Kept;
 pub(crate) use self::warm::WarmSeat;
 use crate::bindings::{self, Exports, Guest, GuestError};
-use crate::engine::HostEngine;
+use crate::compile::CompileManner;
+use crate::engine::{Allocation, HostEngine, told};
+use crate::limits::SpaceLimits;
 use crate::package::Digest;
 use crate::scope::Mount;
 use crate::state::{Call, PluginState};
@@ -32,6 +34,7 @@ pub(crate) struct Sandbox {
 /// A component that is ready to be instantiated.
 pub(crate) struct Compiled {
     sandbox: Arc<Sandbox>,
+    digest: Digest,
     component: InstancePre<PluginState>,
     exports: Exports,
 }
@@ -48,24 +51,39 @@ impl<T, F> Work<T> for F where
 }
 
 impl Sandbox {
-    /// Starts the engine. Compiled code is kept in `cache`, where there is one.
-    pub(crate) fn new(cache: Option<PathBuf>) -> Result<Self, CallError> {
-        let engine = HostEngine::new(cache).map_err(|error| CallError::Unusable(error.to_string()))?;
+    /// Starts the engine, with room for instances of that size. Compiled code is kept in `cache`, where there is one.
+    pub(crate) fn new(cache: Option<PathBuf>, widest: &SpaceLimits) -> Result<Self, CallError> {
+        let engine = HostEngine::new(cache, widest).map_err(|error| CallError::Unusable(error.to_string()))?;
         let mut linker = Linker::new(engine.engine());
         bindings::link(&mut linker).map_err(|error| CallError::Unusable(format!("{error:#}")))?;
         Ok(Self { engine, linker })
     }
 
-    /// Compiles, or loads from the cache, and links. Not for async threads.
-    pub(crate) fn compile(self: &Arc<Self>, bytes: &[u8], digest: Digest) -> Result<Compiled, CallError> {
-        let component = self.engine.component(bytes, digest).map_err(|error| {
-            CallError::Unusable(format!("the component cannot be compiled: {}", failure::told(&error)))
-        })?;
-        let component = self.linker.instantiate_pre(&component).map_err(|error| {
+    /// The component that was compiled before, where that is kept. Not for async threads.
+    pub(crate) fn kept(self: &Arc<Self>, digest: Digest) -> Option<Result<Compiled, CallError>> {
+        self.engine.kept(digest).map(|component| self.link(&component, digest))
+    }
+
+    /// The component that was compiled just now. Not for async threads.
+    pub(crate) fn take(self: &Arc<Self>, code: &[u8], digest: Digest) -> Result<Compiled, CallError> {
+        let component = self
+            .engine
+            .take(code, digest)
+            .map_err(|error| CallError::Unusable(format!("what was compiled cannot be used: {}", told(&error))))?;
+        self.link(&component, digest)
+    }
+
+    /// How code for its instances is made.
+    pub(crate) fn manner(&self, ahead: bool) -> CompileManner {
+        CompileManner { slots: self.engine.allocation() == Allocation::Pool, ahead }
+    }
+
+    fn link(self: &Arc<Self>, component: &Component, digest: Digest) -> Result<Compiled, CallError> {
+        let component = self.linker.instantiate_pre(component).map_err(|error| {
             CallError::Unusable(format!(
                 "the component wants what this version does not offer: {} (acp-runtime {} offers `aar:host` 0.1.0 and \
                  WASI 0.2)",
-                failure::told(&error),
+                told(&error),
                 env!("CARGO_PKG_VERSION"),
             ))
         })?;
@@ -77,11 +95,16 @@ impl Sandbox {
                     .to_owned(),
             ));
         }
-        Ok(Compiled { sandbox: self.clone(), component, exports })
+        Ok(Compiled { sandbox: self.clone(), digest, component, exports })
     }
 }
 
 impl Compiled {
+    /// Of the file that it was compiled from.
+    pub(crate) fn digest(&self) -> Digest {
+        self.digest
+    }
+
     /// Does `work` in an instance of its own, until it is done, trapped, out of time or cancelled.
     pub(crate) async fn run<T>(&self, call: Call, mounts: &[Mount], work: impl Work<T>) -> Result<T, CallError> {
         self.run_once(call, mounts, None, work).await.map(|(value, _)| value)
@@ -147,12 +170,13 @@ impl Compiled {
 
     async fn begin(&self, call: Call, mounts: &[Mount]) -> Result<Kept, CallError> {
         let slot = self.sandbox.engine.slot().await;
-        let crossing = call.limits.traffic.crossing;
+        let (crossing, handles) = (call.limits.traffic.crossing, call.limits.space.handles);
         let state = PluginState::new(call, mounts)
             .map_err(|error| CallError::Unusable(format!("a folder cannot be opened for the plugin: {error}")))?;
         let mut store = Store::new(self.sandbox.engine.engine(), state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(crossing);
+        store.set_max_component_handles(handles);
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(|mut store| {
             let call = &mut store.data_mut().call;

@@ -15,6 +15,7 @@
 //! | [`package`] | plugin files, and the folder of installed ones |
 //! | `crew` | the threads that compile |
 //! | `engine` | the one wasmtime engine, its clock and its cache of compiled code |
+//! | [`compile`] | compiling: the port for whoever does it where it can be ended, and the work itself |
 //! | [`exec`] | programs that plugins run: the port, and what is closed around git |
 //! | [`scope`] | what a session lends to its plugins, and the folders that guests see |
 //! | [`kv`] | a plugin's own storage: the port and the quotas |
@@ -33,6 +34,7 @@
 
 mod bindings;
 pub mod build;
+pub mod compile;
 mod crew;
 pub mod egress;
 mod engine;

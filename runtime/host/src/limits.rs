@@ -1,18 +1,27 @@
 //! How much a plugin may use: every limit with its default, its unit and its reason.
 //!
-//! Each field is read in exactly one place, named in its comment. Knows nothing about how a limit is kept; the hostile
-//! guests in `tests/it` try to break each one.
+//! Each field is read in exactly one place, named in its comment, and has a name by which it is configured ([`LIMITS`]).
+//! Knows nothing about how a limit is kept; `tests/it/limits.rs` walks the names and has a guest meet each one, and the
+//! hostile guests try to break them.
+
+mod book;
+mod catalog;
+mod text;
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::manifest::AskedLimits;
+pub use self::book::LimitBook;
+pub use self::catalog::{Kind, LIMITS, Limit, LimitTable, Unit};
+pub use self::text::show_bytes;
+pub(crate) use self::text::{parse_bytes, parse_duration};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Bytes of a plugin's file, its code included. Read where plugin files are read.
-pub const COMPONENT: u64 = 64 * MIB;
+/// Bytes of a plugin's file, its code included, that are read at all; what is compiled has an end of its own
+/// ([`SpaceLimits::component`]). Read where plugin files are read.
+pub const COMPONENT: u64 = 256 * MIB;
 /// Sections of a plugin's file, outside of one another. Read where a file's manifest is looked for; the largest plugins
 /// have some hundreds.
 pub const SECTIONS: usize = 100_000;
@@ -22,8 +31,6 @@ pub const MEMORY_RANGE: RangeInclusive<u64> = MIB..=1024 * MIB;
 pub const FOLDER_RANGE: RangeInclusive<u64> = MIB..=1024 * MIB;
 /// What a manifest may ask for as wall time.
 pub const WALL_RANGE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(300);
-/// What can be configured as the time in which a hook itself runs.
-pub const HOOK_CPU_RANGE: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(5);
 /// What a manifest may ask for as CPU time.
 pub const CPU_RANGE: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(60);
 
@@ -66,12 +73,31 @@ pub struct SpaceLimits {
     /// Core instances. Default 64, since a Python component has 14 modules. Read by the store's limiter.
     pub instances: usize,
     /// Open resources (files, streams). Default 4,096. Read where the store is made.
+    pub resources: usize,
+    /// Handles that the guest holds, also of resources of its own. Default 10,000. Read where the store is made.
     pub handles: usize,
+    /// Bytes of the stack that the guest's functions use. Default 512 KiB. Read where the engine starts, for all plugins.
+    pub stack: usize,
+    /// Bytes of a component that is compiled. Default 64 MiB. Read where one is compiled.
+    pub component: u64,
+    /// Bytes of address space that compiling takes. Default 4 GiB. Read where a component is compiled.
+    pub compile: u64,
 }
 
 impl Default for SpaceLimits {
     fn default() -> Self {
-        Self { memory: 64 * MIB, memories: 4, tables: 64, table_elements: 20_000, instances: 64, handles: 4096 }
+        Self {
+            memory: 64 * MIB,
+            memories: 4,
+            tables: 64,
+            table_elements: 20_000,
+            instances: 64,
+            resources: 4096,
+            handles: 10_000,
+            stack: 512 << 10,
+            component: 64 * MIB,
+            compile: 4096 * MIB,
+        }
     }
 }
 
@@ -85,8 +111,7 @@ pub struct TimeLimits {
     pub cpu: Duration,
     /// Between a cancellation and the instance's end. Default 100 ms. Read where a call is cancelled.
     pub grace: Duration,
-    /// For compiling at installation. Default 60 s. Read in `install`. Compiling cannot be stopped: after that its
-    /// thread goes on until the process ends, which does not wait for it.
+    /// For compiling. Default 60 s. Read where a component is compiled.
     pub compile: Duration,
     /// A warm store of `lifecycle = "session"` that is not used so long is dropped. Default 5 min. Read where it is
     /// kept.
@@ -121,6 +146,9 @@ pub struct TrafficLimits {
     pub log_line: usize,
     /// Bytes of one request for random numbers. Default 64 KiB. Read where the store is made.
     pub random: u64,
+    /// What one call tells the session of: lines of progress, changes of panels, plans. Default 10,000. Read where a call
+    /// begins.
+    pub events: u32,
     /// Entries of a plan. Default 200. Read by `plan.set`.
     pub plan: usize,
     /// Calls at the same time; further ones wait. Default 4. Read where the plugin is loaded.
@@ -135,6 +163,7 @@ impl Default for TrafficLimits {
             log_lines: 1000,
             log_line: 4 << 10,
             random: 64 * KIB,
+            events: 10_000,
             plan: 200,
             calls: 4,
         }
@@ -294,7 +323,7 @@ impl Default for NetLimits {
 /// ([`PAYLOAD`](acp_runtime_agent::hook::PAYLOAD)). All are read where a hook's call begins.
 #[derive(Debug, Clone)]
 pub struct HookLimits {
-    /// During which the guest itself runs. Default 50 ms, in [`HOOK_CPU_RANGE`].
+    /// During which the guest itself runs. Default 50 ms.
     pub cpu: Duration,
     /// From the event to the answer, with what it waits for: its storage, a free place. Default 1 s, which is 20 times
     /// the other.
@@ -334,69 +363,5 @@ impl Limits {
         (limits.time.cpu, limits.time.wall) = (cpu, wall);
         (limits.traffic.output, limits.traffic.crossing) = (answer, crossing);
         limits
-    }
-
-    /// These limits with what a manifest asks for in their place.
-    #[must_use]
-    pub fn with(&self, asked: &AskedLimits) -> Self {
-        let mut limits = self.clone();
-        if let Some(memory) = asked.memory {
-            limits.space.memory = memory;
-        }
-        if let Some(wall) = asked.wall {
-            limits.time.wall = wall;
-        }
-        if let Some(cpu) = asked.cpu {
-            limits.time.cpu = cpu;
-        }
-        if let Some(data) = asked.data {
-            limits.folders.data = data;
-        }
-        if let Some(tmp) = asked.tmp {
-            limits.folders.tmp = tmp;
-        }
-        limits
-    }
-}
-
-/// Reads `64 MiB`, `512 KiB` or `1 GiB`.
-pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
-    let units = [("KiB", KIB), ("MiB", MIB), ("GiB", 1024 * MIB)];
-    parse_number(text, &units).ok_or_else(|| format!("`{text}` is not a size: write it like `64 MiB`"))
-}
-
-/// Reads `60 s`, `500 ms` or `2 min`.
-pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
-    let units = [("ms", 1), ("s", 1000), ("min", 60_000)];
-    let milliseconds = parse_number(text, &units);
-    milliseconds.map(Duration::from_millis).ok_or_else(|| format!("`{text}` is not a time: write it like `60 s`"))
-}
-
-fn parse_number(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let digits = text.find(|c: char| !c.is_ascii_digit())?;
-    let (number, unit) = text.split_at(digits);
-    let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim())?;
-    number.parse::<u64>().ok()?.checked_mul(*factor)
-}
-
-/// `value` as a manifest writes it, for people.
-pub fn show_bytes(value: u64) -> String {
-    if value.is_multiple_of(MIB) { format!("{} MiB", value / MIB) } else { format!("{value} bytes") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_and_times_are_read() {
-        assert_eq!(parse_bytes("64 MiB"), Ok(64 * MIB));
-        assert_eq!(parse_bytes("512KiB"), Ok(512 * KIB));
-        assert_eq!(parse_duration("60 s"), Ok(Duration::from_secs(60)));
-        assert_eq!(parse_duration("250 ms"), Ok(Duration::from_millis(250)));
-        for bad in ["", "64", "MiB", "64 MB", "-1 MiB", "1.5 GiB", "99999999999999999999 GiB"] {
-            assert!(parse_bytes(bad).is_err(), "{bad}");
-        }
-        assert_eq!(parse_duration("1 h").unwrap_err(), "`1 h` is not a time: write it like `60 s`");
     }
 }

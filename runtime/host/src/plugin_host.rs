@@ -7,30 +7,34 @@
 mod bound;
 mod hook;
 mod names;
+mod narrower;
 mod settings;
+mod workshop;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use acp_runtime_agent::capability::{Grant, PluginId};
 use acp_runtime_agent::command::Command;
 use acp_runtime_agent::hook::Hook;
 use acp_runtime_agent::panel::PanelSource;
 use acp_runtime_agent::tool::Tool;
-use futures::future::{BoxFuture, FutureExt, Shared};
+use futures::future::FutureExt;
 use serde_json::Value;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use self::bound::BoundPlugin;
 use self::hook::{BrokenHook, HookDesk};
 use self::names::Specs;
+use self::narrower::{Narrower, Turns};
+use self::workshop::{Compiling, Workshop};
+use crate::compile::Compiler;
 use crate::crew::Crew;
 use crate::egress::Egress;
 use crate::engine::TICK;
-use crate::instance::{CallError, Compiled, Sandbox};
+use crate::instance::{CallError, Compiled};
 use crate::kv::{KvDesk, KvStore};
-use crate::limits::Limits;
+use crate::limits::{LimitBook, Limits};
 use crate::manifest::{Inventory, Manifest};
 use crate::own_files::OwnFiles;
 use crate::package::{Digest, Package, PackageError};
@@ -42,7 +46,13 @@ use crate::state::{Call, CallLog, Deadline, Desks, SessionCall};
 /// Runs plugins. One for a process.
 pub struct PluginHost {
     workshop: Arc<Workshop>,
-    limits: Limits,
+    limits: LimitBook,
+    surroundings: Surroundings,
+}
+
+/// What all plugins of a process have around them.
+#[derive(Clone)]
+struct Surroundings {
     ports: Ports,
     /// Where the plugins' `/data` are.
     kept: Option<PathBuf>,
@@ -59,38 +69,36 @@ pub struct Ports {
     pub egress: Arc<Egress>,
 }
 
-impl Ports {
+impl Surroundings {
     /// Those of one plugin, which asks for these rights.
-    fn desks(&self, limits: &Arc<Limits>, asked: &[Grant], own_files: OwnFiles) -> Desks {
-        let secrets = Arc::new(SecretDesk::new(self.secrets.clone(), asked));
-        let net = self.egress.desk_of(limits.net.clone(), secrets.filter().clone());
-        let kv = Arc::new(KvDesk::new(self.kv.clone(), limits.clone()));
-        Desks { kv, own_files: Arc::new(own_files), net: Arc::new(net), secrets }
+    fn desks(&self, plugin: &PluginId, limits: &Arc<Limits>, asked: &[Grant]) -> Desks {
+        self.desks_with(plugin, limits, Arc::new(SecretDesk::new(self.ports.secrets.clone(), asked)))
     }
-}
 
-/// Where components are compiled. Holds nothing but that, since its threads may outlive all else.
-struct Workshop {
-    cache: Option<PathBuf>,
-    sandbox: OnceLock<Result<Arc<Sandbox>, CallError>>,
+    /// Those of one plugin, whose secrets are known.
+    fn desks_with(&self, plugin: &PluginId, limits: &Arc<Limits>, secrets: Arc<SecretDesk>) -> Desks {
+        let net = self.ports.egress.desk_of(limits.net.clone(), secrets.filter().clone());
+        let kv = Arc::new(KvDesk::new(self.ports.kv.clone(), limits.clone()));
+        let own_files = Arc::new(OwnFiles::new(self.kept.as_ref(), plugin, limits.clone()));
+        Desks { kv, own_files, net: Arc::new(net), secrets }
+    }
 }
 
 /// A plugin that sessions can use.
 pub struct Plugin {
     workshop: Arc<Workshop>,
     package: Arc<Package>,
+    surroundings: Surroundings,
     limits: Arc<Limits>,
     desks: Desks,
-    calls: Semaphore,
+    calls: Turns,
     hooks: HookDesk,
-    specs: Specs,
+    specs: Arc<Specs>,
     record: Record,
-    compiled: Mutex<Option<Compiling>>,
-    /// Of the file that was compiled last.
-    running: Arc<Mutex<Option<Digest>>>,
+    compiled: Arc<Mutex<Option<Compiling>>>,
+    /// The same for sessions in which it may do less.
+    narrower: Narrower,
 }
-
-type Compiling = Shared<BoxFuture<'static, Result<Arc<Compiled>, CallError>>>;
 
 /// What a session's plugins offer.
 #[derive(Default)]
@@ -119,46 +127,70 @@ pub struct Problem {
 
 /// Why a component could not be asked what it offers.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{0}")]
-pub struct InspectError(String);
+#[error("{message}")]
+pub struct InspectError {
+    message: String,
+    /// Whether it needed more than it may.
+    is_limit: bool,
+}
+
+impl InspectError {
+    /// What whoever installs it can do about it.
+    pub fn hint(&self) -> &'static str {
+        if self.is_limit {
+            "ask its author for a smaller build, or raise the limit in `[limits.plugin]` of the configuration"
+        } else {
+            "ask the plugin's author for a build for this version"
+        }
+    }
+}
 
 impl PluginHost {
     /// A host that keeps compiled code in `cache`, if that is given. Nothing is started yet.
-    pub fn new(cache: Option<PathBuf>, limits: Limits, ports: Ports) -> Arc<Self> {
-        Arc::new(Self { workshop: Arc::new(Workshop { cache, sandbox: OnceLock::new() }), limits, ports, kept: None })
+    pub fn new(cache: Option<PathBuf>, limits: impl Into<LimitBook>, ports: Ports) -> Arc<Self> {
+        let limits = limits.into();
+        let workshop = Workshop::new(cache, limits.widest());
+        Arc::new(Self { workshop: Arc::new(workshop), limits, surroundings: Surroundings { ports, kept: None } })
     }
 
     /// The same, which keeps the plugins' own files (`/data`) in that folder; without it they have none. It is made when
     /// it is needed.
     #[must_use]
     pub fn keeping(self: Arc<Self>, kept: PathBuf) -> Arc<Self> {
-        let Self { workshop, limits, ports, .. } = &*self;
-        Arc::new(Self { workshop: workshop.clone(), limits: limits.clone(), ports: ports.clone(), kept: Some(kept) })
+        let Self { workshop, limits, surroundings } = &*self;
+        let surroundings = Surroundings { kept: Some(kept), ..surroundings.clone() };
+        Arc::new(Self { workshop: workshop.clone(), limits: limits.clone(), surroundings })
     }
 
-    /// The limits of plugins that ask for none.
-    pub fn limits(&self) -> &Limits {
-        &self.limits
+    /// The same, for which `compiler` compiles; without it that is done in this process, and cannot be ended there.
+    #[must_use]
+    pub fn compiled_by(self: Arc<Self>, compiler: Arc<dyn Compiler>) -> Arc<Self> {
+        let Self { workshop, limits, surroundings } = &*self;
+        let workshop = Arc::new(workshop.with(compiler));
+        Arc::new(Self { workshop, limits: limits.clone(), surroundings: surroundings.clone() })
+    }
+
+    /// The limits of the plugin that says this of itself.
+    pub fn limits_of(&self, manifest: &Manifest) -> Arc<Limits> {
+        self.limits.of(&manifest.id, &manifest.limits)
     }
 
     /// Makes a plugin of a package. Nothing is read or compiled.
     pub fn load(self: &Arc<Self>, package: Package) -> Arc<Plugin> {
-        let limits = Arc::new(self.limits.with(&package.manifest().limits));
+        let manifest = package.manifest();
+        let limits = self.limits_of(manifest);
         Arc::new(Plugin {
             workshop: self.workshop.clone(),
-            specs: Specs::new(package.manifest()),
-            desks: self.ports.desks(
-                &limits,
-                &package.manifest().ceiling(),
-                OwnFiles::new(self.kept.as_ref(), &package.manifest().id, limits.clone()),
-            ),
-            calls: Semaphore::new(limits.traffic.calls),
+            specs: Arc::new(Specs::new(manifest)),
+            desks: self.surroundings.desks(&manifest.id, &limits, &manifest.ceiling()),
+            surroundings: self.surroundings.clone(),
+            calls: Turns::new(limits.traffic.calls),
             hooks: HookDesk::new(&limits),
             package: Arc::new(package),
             limits,
             record: Record::default(),
-            compiled: Mutex::new(None),
-            running: Arc::default(),
+            compiled: Arc::default(),
+            narrower: Narrower::default(),
         })
     }
 
@@ -192,24 +224,21 @@ impl PluginHost {
 
     /// Asks a component what it offers. It is lent nothing but its limits.
     pub async fn inspect(self: &Arc<Self>, id: &PluginId, component: Vec<u8>) -> Result<Inventory, InspectError> {
-        let inventory = self.ask_inventory(id, component).await.map_err(|error| InspectError(error.to_string()))?;
-        inventory.check().map_err(|error| InspectError(error.to_string()))
+        let failed = |error: CallError| InspectError {
+            message: error.to_string(),
+            is_limit: matches!(error, CallError::Limit(_) | CallError::TimedOut(_)),
+        };
+        let inventory = self.ask_inventory(id, component).await.map_err(failed)?;
+        inventory.check().map_err(|error| InspectError { message: error.to_string(), is_limit: false })
     }
 
     async fn ask_inventory(self: &Arc<Self>, id: &PluginId, component: Vec<u8>) -> Result<Inventory, CallError> {
-        let workshop = self.workshop.clone();
-        let compiled = Crew::Awaited.does(move || workshop.sandbox()?.compile(&component, Digest::of(&component)));
-        let compiled = compiled.await.map_err(|_| uncompiled())??;
-        let limits = Arc::new(self.limits.clone());
-        let desks = self.ports.desks(&limits, &[], OwnFiles::new(None, id, limits.clone()));
+        let limits = Arc::new(self.limits.usual().clone());
+        let digest = Digest::of(&component);
+        let compiled = self.workshop.begin(&Crew::Awaited, &limits, move || Ok((component, digest))).await?;
+        let desks = self.surroundings.desks(id, &limits, &[]);
         let call = new_call(id, &limits, &desks, &Record::default(), None, CancellationToken::new());
         compiled.run(call, &[], |guest, exports| guest.inventory(exports).boxed()).await
-    }
-}
-
-impl Workshop {
-    fn sandbox(&self) -> Result<Arc<Sandbox>, CallError> {
-        self.sandbox.get_or_init(|| Sandbox::new(self.cache.clone()).map(Arc::new)).clone()
     }
 }
 
@@ -231,7 +260,7 @@ impl Plugin {
 
     /// The digest of the code that its calls run; none before it was compiled. Reads nothing.
     pub fn running(&self) -> Option<Digest> {
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        Some(self.lock().as_ref()?.peek()?.as_ref().ok()?.digest())
     }
 
     /// Whether it can be used with these settings in the configuration. The error says why not.
@@ -263,24 +292,15 @@ impl Plugin {
     }
 
     fn compile(&self, crew: &Crew) -> Compiling {
-        let (workshop, package, running) = (self.workshop.clone(), self.package.clone(), self.running.clone());
-        let work = crew.does(move || {
-            let read = package.bytes();
-            let (bytes, digest) = read.map_err(|error| CallError::Unusable(format!("{error} ({})", error.hint())))?;
-            let compiled = workshop.sandbox()?.compile(&bytes, digest).map(Arc::new)?;
-            *running.lock().unwrap_or_else(PoisonError::into_inner) = Some(digest);
-            Ok(compiled)
-        });
-        async { work.await.unwrap_or_else(|_| Err(uncompiled())) }.boxed().shared()
+        let package = self.package.clone();
+        self.workshop.begin(crew, &self.limits, move || {
+            package.bytes().map_err(|error| CallError::Unusable(format!("{error} ({})", error.hint())))
+        })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Compiling>> {
         self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn uncompiled() -> CallError {
-    CallError::Unusable("the component was not compiled: the log says why, or there is no thread for it".to_owned())
 }
 
 /// A call that begins now.

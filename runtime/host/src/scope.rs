@@ -23,6 +23,7 @@ use serde_json::Value;
 use wasmtime_wasi::FsPerms;
 
 use crate::exec::Programs;
+use crate::limits::LimitTable;
 use crate::links;
 use crate::manifest::Capability;
 
@@ -50,6 +51,8 @@ pub struct SessionScope {
     pub events: Arc<dyn EventSink>,
     /// The settings of each plugin, as they are configured; not yet validated.
     pub settings: BTreeMap<PluginId, Value>,
+    /// What none of its plugins passes, whatever they may elsewhere.
+    pub limits: LimitTable,
 }
 
 /// What was said in a session, for plugins that may read it.

@@ -126,10 +126,12 @@ pub(crate) struct SessionCall {
     pub(crate) may_ask: bool,
 }
 
-/// Holds back what a guest says too often: one progress line and one change of panels in a time.
+/// Holds back what a guest says too often: one progress line and one change of panels in a time, and so much in a call.
 #[derive(Debug)]
 pub(crate) struct Notices {
     every: Duration,
+    most: u32,
+    left: u32,
     progress: Option<Instant>,
     changed: Option<Instant>,
     /// Panels whose change was held back.
@@ -137,19 +139,26 @@ pub(crate) struct Notices {
 }
 
 impl Notices {
-    /// At most one of each kind in `every`.
-    pub(crate) fn new(every: Duration) -> Self {
-        Self { every, progress: None, changed: None, late: BTreeSet::new() }
+    /// Within `limits`.
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let (every, most) = (limits.time.notice, limits.traffic.events);
+        Self { every, most, left: most, progress: None, changed: None, late: BTreeSet::new() }
+    }
+
+    /// Counts something that the guest says. Fails with how much it may say where it has said that.
+    pub(crate) fn count(&mut self) -> Result<(), u32> {
+        self.left = self.left.checked_sub(1).ok_or(self.most)?;
+        Ok(())
     }
 
     /// Whether a progress line may be shown now.
     pub(crate) fn progress(&mut self) -> bool {
-        Self::due(&mut self.progress, self.every)
+        Self::due(&mut self.progress, self.every) && self.count().is_ok()
     }
 
     /// Whether a change of that panel may be told now; else it is told when the call ends.
     pub(crate) fn changed(&mut self, panel: &PanelName) -> bool {
-        let due = Self::due(&mut self.changed, self.every);
+        let due = Self::due(&mut self.changed, self.every) && self.count().is_ok();
         if !due {
             self.late.insert(panel.clone());
         }
@@ -273,7 +282,7 @@ impl PluginState {
         }
         let granted = call.granted_folders().to_vec();
         let mut table = ResourceTable::new();
-        table.set_max_capacity(limits.space.handles);
+        table.set_max_capacity(limits.space.resources);
         let mut http = WasiHttpCtx::new();
         // As they are held, which takes more than they are sent in.
         http.set_field_size_limit(2 * limits.net.sent.header_bytes.max(limits.net.answered.header_bytes));

@@ -4,20 +4,21 @@ use serde_json::{Map, Value};
 
 use crate::plain;
 
-/// Bytes of what a hook is told of an event, at most: 256 KiB. Of more than that, long texts and lists are told in part.
+/// Bytes of what a hook is told of an event where nothing else is said: 256 KiB. Of more than there may be, long texts and
+/// lists are told in part.
 pub const PAYLOAD: usize = 256 << 10;
 
-/// The object as JSON of at most [`PAYLOAD`] bytes, and whether something was left out.
-pub(super) fn bounded(value: &Value) -> (String, bool) {
+/// The object as JSON of at most `most` bytes, and whether something was left out.
+pub(super) fn bounded(value: &Value, most: usize) -> (String, bool) {
     let whole = value.to_string();
-    if whole.len() <= PAYLOAD {
+    if whole.len() <= most {
         return (whole, false);
     }
-    let mut each = PAYLOAD;
+    let mut each = most;
     while each > 1 {
         each /= 2;
         let text = shortened(value, each).to_string();
-        if text.len() <= PAYLOAD {
+        if text.len() <= most {
             return (text, true);
         }
     }
@@ -46,22 +47,22 @@ mod tests {
     #[test]
     fn what_is_too_large_is_told_in_part_and_stays_json() {
         let small = json!({ "tool": "t", "arguments": { "path": "a" } });
-        assert_eq!(bounded(&small), (small.to_string(), false));
+        assert_eq!(bounded(&small, PAYLOAD), (small.to_string(), false));
         for (large, kept) in [
             (json!({ "tool": "t", "arguments": { "path": "a", "text": "ä".repeat(PAYLOAD) } }), true),
             (json!({ "tool": "t", "arguments": { "path": "a", "numbers": vec![1; PAYLOAD] } }), true),
             (json!({ "tool": "t", "arguments": { "path": "a", "text": "\u{1}".repeat(PAYLOAD) } }), true),
             (json!({ "tool": "t", "arguments": vec![json!({ "text": "x".repeat(4000) }); 1000] }), false),
         ] {
-            let (text, truncated) = bounded(&large);
+            let (text, truncated) = bounded(&large, PAYLOAD);
             let told: Value = serde_json::from_str(&text).unwrap();
             assert!(truncated && text.len() <= PAYLOAD, "{}", text.len());
             assert_eq!(told["tool"], "t");
             assert_eq!(told["arguments"]["path"] == "a", kept);
         }
         let names: Map<String, Value> = (0..PAYLOAD).map(|n| (format!("{n}"), Value::Null)).collect();
-        assert!(bounded(&Value::Object(names)).0.len() <= PAYLOAD);
+        assert!(bounded(&Value::Object(names), PAYLOAD).0.len() <= PAYLOAD);
         let name: Map<String, Value> = [("x".repeat(PAYLOAD), Value::Null)].into_iter().collect();
-        assert_eq!(bounded(&Value::Object(name)), ("{}".to_owned(), true));
+        assert_eq!(bounded(&Value::Object(name), PAYLOAD), ("{}".to_owned(), true));
     }
 }

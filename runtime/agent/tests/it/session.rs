@@ -87,7 +87,7 @@ async fn cancel_ends_a_hanging_tool_and_answers_the_calls_behind_it() {
 
 /// The tool holds its thread, so that nothing of its turn can be dropped.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cancel_is_answered_in_time_whatever_the_tool_does() {
+async fn a48_cancel_is_answered_in_time_whatever_the_tool_does() {
     static STARTED: Notify = Notify::const_new();
     let (go_on, blocked) = std::sync::mpsc::channel::<()>();
     let blocked = Mutex::new(blocked);

@@ -82,7 +82,7 @@ async fn what_a_source_adds_and_takes_away_is_seen_from_the_next_turn_on() {
 }
 
 #[tokio::test]
-async fn nothing_of_a_source_shadows_a_tool() {
+async fn a39_nothing_of_a_source_shadows_a_tool() {
     let source = Arc::new(Source::default());
     source.tools.lock().unwrap().push(FakeTool::new("look", false, |_| Ok(ToolOutcome::text("the other"))));
     let tools = vec![FakeTool::new("look", false, |_| Ok(ToolOutcome::text("the first")))];

@@ -10,7 +10,7 @@ pub(super) fn programs(launcher: Launcher, settings: &ExecSettings, redaction: &
     let confinement = Confinement {
         readable: settings.readable.clone(),
         network: settings.network,
-        at_once: usize::try_from(settings.at_once.get()).unwrap_or(usize::MAX),
+        at_once: settings.at_once.size(),
     };
     PluginPrograms::new(launcher, variable, confinement, redaction.clone())
 }

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError, Weak};
 
 use acp_runtime_agent::capability::{Grant, GrantSet, HookRole, PluginId, Tier};
 use acp_runtime_host::package::{Digest, Package, PackageError, PackageStore};
-use acp_runtime_host::plugin_host::{Plugin, PluginHost};
+use acp_runtime_host::plugin_host::{Plugin, PluginHost, SessionPlugins};
+use acp_runtime_host::scope::SessionScope;
 
 use crate::settings::{PluginSettings, ProjectPlugin};
 
@@ -133,6 +134,12 @@ impl Shelf {
     /// What runs them.
     pub fn host(&self) -> &Arc<PluginHost> {
         &self.host
+    }
+
+    /// Lends a session to plugins.
+    pub fn open(&self, plugins: &[KnownPlugin], scope: SessionScope) -> SessionPlugins {
+        let plugins: Vec<_> = plugins.iter().map(|known| known.plugin.clone()).collect();
+        self.host.open(&plugins, scope)
     }
 
     /// Where installed plugins are kept.

@@ -65,9 +65,9 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 #[cfg(target_os = "linux")]
 pub(super) fn contain(bounds: &Bounds) -> io::Result<()> {
     let contained = match bounds {
-        Bounds { writable: None, readable: None, offline: false } => return Ok(()),
-        Bounds { writable, readable: None, offline } => open(writable.as_deref(), *offline),
-        Bounds { writable, readable: Some(readable), offline } => {
+        Bounds { writable: None, readable: None, offline: false, resources: _ } => return Ok(()),
+        Bounds { writable, readable: None, offline, resources: _ } => open(writable.as_deref(), *offline),
+        Bounds { writable, readable: Some(readable), offline, resources: _ } => {
             closed(writable.as_deref().unwrap_or_default(), readable, *offline)
         }
     };

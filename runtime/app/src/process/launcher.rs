@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock, Weak, mpsc};
 
 use tokio::sync::oneshot;
 
-use super::program::{Bounds, Input, Outputs, Program, StartError};
+use super::program::{Input, Outputs, Program, StartError};
 use super::running::{Output, Running};
 
 /// Starts programs; cheap to clone. When the last one is dropped, all that it started is killed.
@@ -52,7 +52,7 @@ impl Launcher {
     pub async fn start(&self, program: Program) -> Result<Running, StartError> {
         let name = program.program.clone();
         let failed = |source| StartError::System { program: name, source };
-        let file = self.find(&program)?;
+        let file = if program.itself { PathBuf::from(&program.program) } else { self.find(&program)? };
         let mut environment = if program.bare { BTreeMap::new() } else { self.0.environment.clone() };
         environment.extend(program.environment.iter().map(|(name, value)| (name.clone(), value.clone())));
         let launcher = Arc::downgrade(&self.0);
@@ -154,7 +154,7 @@ fn work(executable: &Path, orders: &mpsc::Receiver<Order>) {
 
 fn start(executable: &Path, found: Found) -> io::Result<Running> {
     let Found { file, program, environment, launcher } = found;
-    let mut command = command(executable, &file, &program.bounds);
+    let mut command = command(executable, &file, &program);
     command.args(&program.arguments).current_dir(&program.folder).env_clear().envs(environment);
     // On Unix the word to go on comes through the input, whatever follows.
     command.stdin(if cfg!(unix) || program.input == Input::Piped { Stdio::piped() } else { Stdio::null() });
@@ -180,14 +180,14 @@ fn start(executable: &Path, found: Found) -> io::Result<Running> {
 
 #[cfg(unix)]
 #[expect(clippy::disallowed_methods, reason = "this room starts processes")]
-fn command(executable: &Path, file: &Path, bounds: &Bounds) -> Command {
+fn command(executable: &Path, file: &Path, program: &Program) -> Command {
     let mut command = Command::new(executable);
-    command.arg(super::role::EXEC).args(super::role::words(bounds)).arg(file);
+    command.arg(super::role::EXEC).args(super::role::words(&program.bounds, program.itself)).arg(file);
     command
 }
 
 #[cfg(not(unix))]
 #[expect(clippy::disallowed_methods, reason = "this room starts processes")]
-fn command(_executable: &Path, file: &Path, _bounds: &Bounds) -> Command {
+fn command(_executable: &Path, file: &Path, _program: &Program) -> Command {
     Command::new(file)
 }

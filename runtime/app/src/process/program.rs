@@ -27,6 +27,8 @@ pub struct Program {
     pub outputs: Outputs,
     /// What it is kept to, where the system can do that.
     pub bounds: Bounds,
+    /// Whether it is no other program but this binary, in a role of its own that [`Program::program`] is the name of.
+    pub itself: bool,
 }
 
 /// What the system keeps a program to, and all that it starts. By default nothing.
@@ -40,6 +42,17 @@ pub struct Bounds {
     pub readable: Option<Vec<PathBuf>>,
     /// Whether it may make no connections.
     pub offline: bool,
+    /// What it may use up; none for any.
+    pub resources: Option<Resources>,
+}
+
+/// What a program may use up; each of those that it starts may do so once more. Such a one writes no files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resources {
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Seconds that it computes, on all processors together.
+    pub processor: u64,
 }
 
 /// What a program reads.
@@ -106,7 +119,13 @@ impl Program {
             input: Input::Nothing,
             outputs: Outputs::Apart,
             bounds: Bounds::default(),
+            itself: false,
         }
+    }
+
+    /// This binary in a role of its own.
+    pub fn itself(role: impl Into<String>, folder: impl Into<PathBuf>) -> Self {
+        Self { itself: true, ..Self::new(role, folder) }
     }
 
     /// Its file, found in `search`, which is a value of `PATH`. A path is looked for where it leads.

@@ -1,11 +1,11 @@
 //! The parts that our own binary plays when it is started by a [`Launcher`](super::Launcher): not for people.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::process::ExitCode;
 
 use super::guardian;
-use super::program::{Bounds, Input};
+use super::program::{Bounds, Input, Resources};
 
 /// Becomes another program, once it is told to.
 pub(super) const EXEC: &str = "__exec";
@@ -19,8 +19,15 @@ const WRITABLE: &str = "--writable";
 const READABLE: &str = "--readable";
 /// Before the program: it may make no connections.
 const OFFLINE: &str = "--offline";
+/// Before the program: what it may use up, bytes of memory and seconds of computing, with a comma between.
+const RESOURCES: &str = "--resources";
+/// Before the program: it is none, but the name of a role that this binary plays itself.
+const ITSELF: &str = "--itself";
 /// Looks after the groups of another process of ours.
 pub(super) const GUARD: &str = "__guard";
+
+/// All that can stand before the program.
+const WORDS: [&str; 7] = [CONTAINED, CLOSED, WRITABLE, READABLE, OFFLINE, RESOURCES, ITSELF];
 
 /// The byte that lets a program start with nothing to read.
 const GO_WITHOUT_INPUT: u8 = b'0';
@@ -37,7 +44,9 @@ pub enum Role {
     Exec {
         /// What it is kept to.
         bounds: Bounds,
-        /// Its file.
+        /// Whether it is this binary once more.
+        itself: bool,
+        /// Its file, or the name of the role that this binary plays then.
         program: OsString,
         /// Its arguments.
         arguments: Vec<OsString>,
@@ -52,32 +61,33 @@ impl Role {
         let mut arguments = arguments.into_iter().skip(1);
         match arguments.next()?.to_str()? {
             EXEC => {
-                let mut bounds = Bounds::default();
+                let (mut bounds, mut itself) = (Bounds::default(), false);
                 let mut program = arguments.next()?;
-                while let Some(word) =
-                    [CONTAINED, CLOSED, WRITABLE, READABLE, OFFLINE].into_iter().find(|word| program == *word)
-                {
+                while let Some(word) = WORDS.into_iter().find(|word| program == *word) {
                     match word {
                         CONTAINED => bounds.writable = Some(Vec::new()),
                         CLOSED => bounds.readable = Some(Vec::new()),
                         WRITABLE => bounds.writable.as_mut()?.push(arguments.next()?.into()),
                         READABLE => bounds.readable.as_mut()?.push(arguments.next()?.into()),
+                        RESOURCES => bounds.resources = Some(resources(arguments.next()?.to_str()?)?),
+                        ITSELF => itself = true,
                         _ => bounds.offline = true,
                     }
                     program = arguments.next()?;
                 }
-                Some(Self::Exec { bounds, program, arguments: arguments.collect() })
+                Some(Self::Exec { bounds, itself, program, arguments: arguments.collect() })
             }
             GUARD => Some(Self::Guard),
             _ => None,
         }
     }
 
-    /// Plays it to its end.
-    pub fn play(self) -> ExitCode {
+    /// Plays it to its end. `own` plays those that have nothing to do with programs, by their names and arguments.
+    pub fn play(self, own: impl FnOnce(&OsStr, &[OsString]) -> ExitCode) -> ExitCode {
         match self {
-            Self::Exec { bounds, program, arguments } => {
+            Self::Exec { bounds, itself, program, arguments } => {
                 let error = match prepare(&bounds) {
+                    Ok(true) if itself => return own(&program, &arguments),
                     Ok(true) => become_program(&program, &arguments),
                     Ok(false) => return ExitCode::FAILURE,
                     Err(error) => error,
@@ -97,9 +107,15 @@ impl Role {
     }
 }
 
+/// What stands after [`RESOURCES`].
+fn resources(text: &str) -> Option<Resources> {
+    let (memory, processor) = text.split_once(',')?;
+    Some(Resources { memory: memory.parse().ok()?, processor: processor.parse().ok()? })
+}
+
 /// The arguments before the program that say what it is kept to.
 #[cfg(unix)]
-pub(super) fn words(bounds: &Bounds) -> Vec<OsString> {
+pub(super) fn words(bounds: &Bounds, itself: bool) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     for (whole, each, paths) in [(CONTAINED, WRITABLE, &bounds.writable), (CLOSED, READABLE, &bounds.readable)] {
         let Some(paths) = paths else { continue };
@@ -107,6 +123,10 @@ pub(super) fn words(bounds: &Bounds) -> Vec<OsString> {
         words.extend(paths.iter().flat_map(|path| [each.into(), path.into()]));
     }
     words.extend(bounds.offline.then(|| OFFLINE.into()));
+    if let Some(Resources { memory, processor }) = bounds.resources {
+        words.extend([RESOURCES.into(), format!("{memory},{processor}").into()]);
+    }
+    words.extend(itself.then(|| ITSELF.into()));
     words
 }
 
@@ -137,7 +157,22 @@ fn prepare(bounds: &Bounds) -> io::Result<bool> {
         rustix::stdio::dup2_stdin(nothing)?;
     }
     super::containment::contain(bounds)?;
+    bounds.resources.map_or(Ok(()), bound)?;
     Ok(true)
+}
+
+/// Keeps this process to what it may use up; that it fails leaves no trace of its memory.
+#[cfg(unix)]
+fn bound(resources: Resources) -> io::Result<()> {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+
+    let Resources { memory, processor } = resources;
+    for (resource, most) in
+        [(Resource::As, memory), (Resource::Cpu, processor), (Resource::Fsize, 0), (Resource::Core, 0)]
+    {
+        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+    }
+    Ok(())
 }
 
 #[cfg(not(unix))]
@@ -174,30 +209,34 @@ mod tests {
         assert_eq!(role("acp-runtime __exec /bin/ls -l __guard"), {
             Some(Role::Exec {
                 bounds: Bounds::default(),
+                itself: false,
                 program: "/bin/ls".into(),
                 arguments: vec!["-l".into(), "__guard".into()],
             })
         });
         assert_eq!(role("acp-runtime __exec --contained --writable /a --writable"), None);
         assert_eq!(role("acp-runtime __exec --writable /a /bin/ls"), None);
+        assert_eq!(role("acp-runtime __exec --resources 1 /bin/ls"), None);
     }
 
     #[cfg(unix)]
     #[test]
     fn bounds_are_told_in_words() {
         let paths = |paths: &[&str]| Some(paths.iter().map(PathBuf::from).collect());
-        let bounds = |writable, readable, offline| Bounds { writable, readable, offline };
-        for (bounds, told) in [
-            (Bounds::default(), ""),
-            (bounds(paths(&["/a", "/b"]), None, false), "--contained --writable /a --writable /b"),
-            (bounds(paths(&[]), paths(&["/c"]), true), "--contained --closed --readable /c --offline"),
+        let bounds = |writable, readable, offline| Bounds { writable, readable, offline, resources: None };
+        let resources = Some(Resources { memory: 1000, processor: 7 });
+        for (bounds, itself, told) in [
+            (Bounds::default(), false, ""),
+            (bounds(paths(&["/a", "/b"]), None, false), false, "--contained --writable /a --writable /b"),
+            (bounds(paths(&[]), paths(&["/c"]), true), false, "--contained --closed --readable /c --offline"),
+            (Bounds { resources, ..Bounds::default() }, true, "--resources 1000,7 --itself"),
         ] {
-            let words = words(&bounds);
+            let words = words(&bounds, itself);
             assert_eq!(words.join(" ".as_ref()), told);
             let line = ["acp-runtime", EXEC].into_iter().map(OsString::from).chain(words);
             let role = Role::of(line.chain(["/bin/ls", "--writable", "/c"].map(OsString::from)));
             let arguments = vec!["--writable".into(), "/c".into()];
-            assert_eq!(role, Some(Role::Exec { bounds, program: "/bin/ls".into(), arguments }));
+            assert_eq!(role, Some(Role::Exec { bounds, itself, program: "/bin/ls".into(), arguments }));
         }
     }
 }

@@ -1,10 +1,9 @@
 //! `[exec]`: how the programs run that plugins were granted.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use acp_runtime_host::limits::ExecLimits;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -12,10 +11,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExecSettings {
-    /// Seconds that a program may take.
-    pub timeout: Within<1, 600, 30>,
-    /// Bytes that a program may write to each of its outputs.
-    pub output: Within<1024, 16_777_216, 1_048_576>,
     /// How many programs of plugins run at once; further ones wait.
     pub at_once: Within<1, 64, 8>,
     /// Files and folders that programs of plugins may read beside the session's folders and the system's. Relative to this
@@ -25,26 +20,21 @@ pub struct ExecSettings {
     pub network: bool,
 }
 
-impl ExecSettings {
-    /// What holds for each call of a plugin.
-    pub fn limits(&self) -> ExecLimits {
-        ExecLimits {
-            time: Duration::from_secs(self.timeout.get().into()),
-            output: usize::try_from(self.output.get()).unwrap_or(usize::MAX),
-            ..ExecLimits::default()
-        }
-    }
-}
-
 /// A whole number from `LEAST` to `MOST`; `USUAL` where nothing is said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct Within<const LEAST: u32, const MOST: u32, const USUAL: u32>(u32);
 
 impl<const LEAST: u32, const MOST: u32, const USUAL: u32> Within<LEAST, MOST, USUAL> {
-    /// The number.
-    pub fn get(self) -> u32 {
-        self.0
+    /// The number, of things in memory.
+    pub fn size(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+impl<const LEAST: u32, const MOST: u32, const USUAL: u32> fmt::Display for Within<LEAST, MOST, USUAL> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

@@ -1,16 +1,19 @@
 //! `[limits]` and `[context]`: how far things may go, and how much the model is shown.
 
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
-use std::time::Duration;
 
 use acp_runtime_agent::context::ContextBudget;
 use acp_runtime_agent::turn::TurnLimits;
-use acp_runtime_host::limits::{HOOK_CPU_RANGE, HookLimits, Limits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Timeout;
+use super::exec::Within;
+use super::plugin_limits::PluginLimits;
 use crate::audit::Bounds;
+
+/// Bytes of what a hook is told.
+pub type HookPayload = Within<1024, 16_777_216, { 256 << 10 }>;
 
 /// `[limits]`
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
@@ -33,8 +36,8 @@ pub struct LimitSettings {
     pub context_percent: u8,
     /// Bytes of one tool call's text that are kept and shown to the model.
     pub tool_output: NonZeroUsize,
-    /// Milliseconds that a plugin's hook may compute when it is told of an event; with what it waits for, 20 times as long.
-    pub hook_milliseconds: HookTime,
+    /// Bytes of what a plugin's hook is told of an event; of more, long texts are told in part.
+    pub hook_payload: HookPayload,
     /// Bytes of one message from the client.
     pub message: NonZeroUsize,
     /// Days without use after which a session is forgotten; 0 keeps all.
@@ -45,6 +48,8 @@ pub struct LimitSettings {
     pub audit_file: NonZeroU64,
     /// Full files of the audit that are kept, the latest ones; 0 keeps all.
     pub audit_files: u32,
+    /// What every plugin may use. It is also the most that a plugin gets by asking for it.
+    pub plugin: PluginLimits<true>,
 }
 
 impl Default for LimitSettings {
@@ -59,12 +64,13 @@ impl Default for LimitSettings {
             same_calls,
             context_percent: context,
             tool_output: NonZeroUsize::new(tool_output).unwrap_or(NonZeroUsize::MIN),
-            hook_milliseconds: HookTime::default(),
+            hook_payload: HookPayload::default(),
             message: NonZeroUsize::new(32 << 20).unwrap_or(NonZeroUsize::MIN),
             session_days: 0,
             sessions: 0,
             audit_file: NonZeroU64::new(16 << 20).unwrap_or(NonZeroU64::MIN),
             audit_files: 64,
+            plugin: PluginLimits::default(),
         }
     }
 }
@@ -86,44 +92,6 @@ impl LimitSettings {
             same_calls: self.same_calls,
             context: self.context_percent,
         }
-    }
-}
-
-impl LimitSettings {
-    /// The limits of plugins.
-    pub fn of_plugins(&self) -> Limits {
-        let mut limits = Limits::default();
-        limits.hook = limits.hook.lasting(Duration::from_millis(self.hook_milliseconds.0));
-        limits
-    }
-}
-
-/// The time of a hook, in milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(try_from = "u64", into = "u64")]
-pub struct HookTime(#[schemars(range(min = 10, max = 5000))] u64);
-
-impl Default for HookTime {
-    fn default() -> Self {
-        Self(HookLimits::default().cpu.as_millis().try_into().unwrap_or(u64::MAX))
-    }
-}
-
-impl TryFrom<u64> for HookTime {
-    type Error = String;
-
-    fn try_from(milliseconds: u64) -> Result<Self, String> {
-        if HOOK_CPU_RANGE.contains(&Duration::from_millis(milliseconds)) {
-            return Ok(Self(milliseconds));
-        }
-        let (least, most) = (HOOK_CPU_RANGE.start().as_millis(), HOOK_CPU_RANGE.end().as_millis());
-        Err(format!("`{milliseconds}` is out of range: {least} to {most} milliseconds"))
-    }
-}
-
-impl From<HookTime> for u64 {
-    fn from(time: HookTime) -> Self {
-        time.0
     }
 }
 

@@ -5,6 +5,8 @@ use acp_runtime_agent::policy::Mode;
 use serde::{Deserialize, Serialize};
 use std::num::{NonZeroU32, NonZeroUsize};
 
+use super::limits::HookPayload;
+use super::plugin_limits::PluginLimits;
 use super::sections::Settings;
 use super::written::Written;
 use super::{Amount, SettingsError, Timeout, file};
@@ -52,6 +54,8 @@ struct Limits {
     turn_cost: Option<Amount>,
     same_calls: Option<u32>,
     tool_output: Option<NonZeroUsize>,
+    hook_payload: Option<HookPayload>,
+    plugin: PluginLimits<false>,
 }
 
 /// The settings as they hold in one project.
@@ -111,6 +115,10 @@ impl Settings {
         limit("limits.turn_tokens", &mut ours.turn_tokens, theirs.turn_tokens, &mut ignored);
         limit("limits.turn_cost", &mut ours.turn_cost, theirs.turn_cost, &mut ignored);
         limit("limits.same_calls", &mut ours.same_calls, theirs.same_calls, &mut ignored);
+        lower("limits.hook_payload", &mut ours.hook_payload, theirs.hook_payload, &mut ignored);
+        let (narrowed, wide) = theirs.plugin.narrower_than(self.plugin_limits().usual());
+        self.narrowed = narrowed;
+        ignored.extend(wide.iter().map(|(name, theirs, ours)| wider(&format!("limits.plugin.{name}"), theirs, ours)));
         ignored
     }
 }

@@ -8,12 +8,14 @@ use std::time::Duration;
 use acp_runtime_agent::capability::{EffectPattern, PathGlob, PluginId};
 use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::session::OnBusy;
+use acp_runtime_host::limits::{LimitBook, LimitTable};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::exec::ExecSettings;
 use super::limits::{ContextSettings, LimitSettings};
 use super::log_filter::LogFilter;
+use super::plugin_limits::PluginLimits;
 use super::shell::ShellSettings;
 use super::written::Written;
 use crate::mcp::ServerSettings;
@@ -67,6 +69,9 @@ pub struct Settings {
     /// Where the MCP servers are written that are not in the user's file.
     #[serde(skip)]
     pub(super) server_files: ServerFiles,
+    /// The limits of plugins that a project has narrowed.
+    #[serde(skip)]
+    pub(super) narrowed: LimitTable,
 }
 
 /// The files of the command line that name MCP servers.
@@ -250,6 +255,9 @@ pub struct PluginSettings {
     pub disabled: Vec<PluginId>,
     /// More plugins: component files, or folders of them. Relative to this file.
     pub paths: Vec<PathBuf>,
+    /// Limits of single plugins, by id, in the place of those of `limits.plugin` and of what they ask for themselves.
+    #[schemars(with = "BTreeMap<String, PluginLimits<false>>")]
+    pub limits: BTreeMap<PluginId, PluginLimits<false>>,
     /// Each plugin's own settings, by id. Shown as `****` where their names say that they are secrets.
     #[serde(serialize_with = "without_secrets")]
     #[schemars(with = "BTreeMap<String, serde_json::Map<String, serde_json::Value>>")]
@@ -258,7 +266,14 @@ pub struct PluginSettings {
 
 impl Default for PluginSettings {
     fn default() -> Self {
-        Self { bundled: true, enabled: Vec::new(), disabled: Vec::new(), paths: Vec::new(), settings: BTreeMap::new() }
+        Self {
+            bundled: true,
+            enabled: Vec::new(),
+            disabled: Vec::new(),
+            paths: Vec::new(),
+            limits: BTreeMap::new(),
+            settings: BTreeMap::new(),
+        }
     }
 }
 
@@ -287,6 +302,17 @@ impl Settings {
     pub fn policy(&self) -> Policy {
         let denied = self.permission.deny.iter().map(|pattern| pattern.0.clone());
         Policy::new(self.files.denied()).forbid(self.files.fixed()).forbid(denied)
+    }
+
+    /// The limits of all plugins of the process.
+    pub fn plugin_limits(&self) -> LimitBook {
+        let single = self.plugins.limits.iter().map(|(id, limits)| (id.clone(), limits.table().clone()));
+        LimitBook::new(self.limits.plugin.table().clone(), single.collect())
+    }
+
+    /// What no plugin passes in the project in which these settings hold.
+    pub fn narrowed_limits(&self) -> &LimitTable {
+        &self.narrowed
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use acp_runtime_agent::capability::{Effect, GrantSet, PathGlob, PathScope, RootId};
 use acp_runtime_agent::policy::{Decision, Rule};
 use acp_runtime_agent::session::OnBusy;
+use acp_runtime_host::limits::{Kind, LIMITS, Unit};
 
 use super::*;
 use crate::workspace::RootRegistry;
@@ -312,6 +313,98 @@ fn a_project_never_widens() {
         let error = home.in_project(&user, key).unwrap_err();
         assert!(error.contains("unknown key `") && error.contains("may only narrow"), "{key}: {error}");
         assert!(error.starts_with("project/.acp-runtime/config.toml:1:"), "{key}: {error}");
+    }
+}
+
+/// Each limit of the table can be set, for all plugins and, where it is not one for all, for one; and what is set holds.
+#[test]
+fn every_limit_of_plugins_can_be_set() {
+    let id = PluginId::new("test:one").unwrap();
+    for limit in LIMITS {
+        let (amount, unit) = (*limit.range.end(), if limit.unit == Unit::Seconds { 1000 } else { 1 });
+        let line = format!("{} = {}", limit.name, amount / unit);
+        let settings = load(&format!("[limits.plugin]\n{line}")).unwrap();
+        assert_eq!(limit.of(settings.plugin_limits().usual()), amount, "{line}");
+        let single = load(&format!("[plugins.limits.\"test:one\"]\n{line}"));
+        match limit.kind {
+            Kind::Shared => assert!(single.unwrap_err().contains(&format!("unknown key `{}`", limit.name))),
+            Kind::Most | Kind::Least => {
+                let single = single.unwrap();
+                let own = single.plugins.limits[&id].table().iter().map(|(limit, amount)| (limit.name, amount));
+                assert_eq!(own.collect::<Vec<_>>(), [(limit.name, amount)]);
+                assert_eq!(limit.of(single.plugin_limits().usual()), limit.default_amount(), "{line}");
+            }
+        }
+    }
+    let written =
+        "[limits.plugin]\nwall_seconds = 0.5\nmemory = 2097152\n[plugins.limits.\"test:one\"]\ncpu_seconds = 2\n";
+    let shown = toml::to_string(&load(written).unwrap()).unwrap();
+    assert_eq!(toml::to_string(&load(&shown).unwrap()).unwrap(), shown);
+    assert!(shown.contains("wall_seconds = 0.5\n") && shown.contains("memory = 2097152\n"), "{shown}");
+}
+
+#[test]
+fn a_limit_of_plugins_out_of_its_range_is_an_error_with_its_place() {
+    for (config, error) in [
+        ("[limits.plugin]\nmemory = 5", "config.toml:2:10: `memory`: `5` is out of range: 1048576 to 1073741824 bytes"),
+        ("[limits.plugin]\ncalls = -1", "config.toml:2:9: `calls`: `-1` is out of range: 1 to 64"),
+        (
+            "[limits.plugin]\nwall_seconds = 301",
+            "config.toml:2:16: `wall_seconds`: `301` is out of range: 0.1 to 300 seconds",
+        ),
+        (
+            "[limits.plugin]\nwall_seconds = nan",
+            "config.toml:2:16: `wall_seconds`: `NaN` is out of range: 0.1 to 300 seconds",
+        ),
+        (
+            "[limits.plugin]\nhook_milliseconds = 9",
+            "config.toml:2:21: `hook_milliseconds`: `9` is out of range: 10 to 5000 milliseconds",
+        ),
+        (
+            "[limits.plugin]\ncalls = 1.5",
+            "config.toml:2:9: `calls`: floating point `1.5` is not what belongs there: expected a whole number",
+        ),
+        (
+            "[limits.plugin]\nmemory = '64 MiB'",
+            "config.toml:2:10: `memory`: string \"64 MiB\" is not what belongs there: expected a whole number",
+        ),
+        ("[limits.plugin]\nmemmory = 5", "config.toml:2:1: unknown key `memmory` (did you mean `memory`?)"),
+        ("[plugins.limits.'test:one']\ncompile_secs = 5", "config.toml:2:1: unknown key `compile_secs`"),
+        (
+            "[plugins.limits.one]\nmemory = 5",
+            "config.toml:1:17: `one` is not a valid plugin id: expected `namespace:name` of lower-case letters, digits and `-`",
+        ),
+        ("[limits]\nhook_payload = 5", "config.toml:2:16: `hook_payload`: `5` is out of range: 1024 to 16777216"),
+    ] {
+        let general = " (see `acp-runtime config schema` for what can be there)";
+        assert_eq!(load(config).unwrap_err().trim_end_matches(general), error, "{config}");
+    }
+}
+
+#[test]
+fn a_project_narrows_the_limits_of_plugins() {
+    let home = Home::new("[limits.plugin]\nmemory = 33554432\n[limits]\nhook_payload = 4096");
+    let user = home.load(Overrides::default()).unwrap();
+    assert!(user.narrowed_limits().is_empty());
+    let config = "limits.hook_payload = 8192\n[limits.plugin]\nmemory = 67108864\ncalls = 2\nnotice_milliseconds = 500\n\
+                  wall_seconds = 90\n";
+    let ProjectSettings { settings, ignored } = home.in_project(&user, config).unwrap();
+    let narrowed: Vec<_> = settings.narrowed_limits().iter().map(|(limit, amount)| (limit.name, amount)).collect();
+    assert_eq!(narrowed, [("notice_milliseconds", 500), ("calls", 2)]);
+    let told = [
+        "`limits.hook_payload = 8192` is ignored: a project may only narrow the user's `4096`",
+        "`limits.plugin.memory = 67108864` is ignored: a project may only narrow the user's `33554432`",
+        "`limits.plugin.wall_seconds = 90` is ignored: a project may only narrow the user's `60`",
+    ];
+    assert_eq!(ignored.len(), told.len());
+    for (ignored, told) in ignored.iter().zip(told) {
+        assert!(ignored.ends_with(told), "{ignored}");
+    }
+    for (key, unknown) in
+        [("limits.plugin.stack = 100000", "stack"), ("plugins.limits.'a:b'.memory = 1048576", "limits")]
+    {
+        let error = home.in_project(&user, key).unwrap_err();
+        assert!(error.contains(&format!("unknown key `{unknown}`")), "{key}: {error}");
     }
 }
 

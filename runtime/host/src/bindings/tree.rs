@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tree_is_refused() {
+    fn a46_what_is_no_tree_is_refused() {
         assert_eq!(problem(vec![]), "the panel has no nodes");
         assert_eq!(problem(vec![node("a", Some(0))]), "node `a` of the panel: its parent does not stand before it");
         assert_eq!(
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_refused() {
+    fn a46_what_is_too_much_is_refused() {
         let row = |index: u32| node(&index.to_string(), index.checked_sub(1).map(|_| 0));
         assert_eq!(problem((0..10_001).map(row).collect()), "the panel has 10001 nodes; at most 10000");
         assert!(build((0..10_000).map(row).collect(), &PanelLimits::default()).is_ok());

@@ -44,7 +44,7 @@ impl CompileCache {
             return None;
         }
         let loaded = self.check(&path).and_then(|()| {
-            // SAFETY: the file is output of `Component::serialize` of this user's process: its hash is the one noted
+            // SAFETY: the file is the output of a compilation by this user's process: its hash is the one noted
             // when it was written, and folder and file can be written by this user alone.
             #[expect(unsafe_code, reason = "compiled code is only worth keeping if it is loaded as it is")]
             let component = unsafe { Component::deserialize_file(engine, &path) };
@@ -60,12 +60,8 @@ impl CompileCache {
     }
 
     /// Keeps a compiled component.
-    pub(super) fn store(&self, component: &Component, digest: Digest) {
-        let kept = component
-            .serialize()
-            .map_err(|error| Error::other(format!("{error:#}")))
-            .and_then(|code| self.write(&code, digest));
-        if let Err(error) = kept {
+    pub(super) fn store(&self, code: &[u8], digest: Digest) {
+        if let Err(error) = self.write(code, digest) {
             tracing::warn!("compiled code is not kept in `{}`: {error}", self.folder.display());
         }
     }

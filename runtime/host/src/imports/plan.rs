@@ -23,7 +23,9 @@ pub(crate) fn set(call: &mut Call, entries: &[GuestEntry]) -> Result<(), HostErr
     for entry in &mut entries {
         entry.content = call.clean(std::mem::take(&mut entry.content));
     }
-    call.session()?.scope.events.emit(SessionEvent::Plan { entries });
+    let session = call.session()?;
+    session.notices.count().map_err(|most| HostError::limit(format!("a call tells of at most {most} things")))?;
+    session.scope.events.emit(SessionEvent::Plan { entries });
     Ok(())
 }
 

@@ -3,13 +3,14 @@
 use std::fmt;
 
 use acp_runtime_agent::gate::Refusal;
-use acp_runtime_agent::plain;
 use acp_runtime_agent::tool::ToolError;
 use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
 use wasmtime_wasi::I32Exit;
 
 use crate::bindings::GuestError;
+use crate::compile::CompileError;
+use crate::engine::told;
 use crate::state::PluginState;
 
 /// Why a call failed.
@@ -45,6 +46,18 @@ impl fmt::Display for CallError {
             Self::Cancelled => f.write_str("the call was cancelled"),
             Self::Limit(why) | Self::Unusable(why) => f.write_str(why),
             Self::Trapped(why) => write!(f, "the plugin failed: {why}"),
+        }
+    }
+}
+
+impl From<CompileError> for CallError {
+    fn from(error: CompileError) -> Self {
+        let message = error.to_string();
+        match error {
+            CompileError::TooLarge { .. } | CompileError::TooSlow(_) | CompileError::TooHungry(_) => {
+                Self::Limit(message)
+            }
+            CompileError::Invalid(_) | CompileError::Broken(_) => Self::Unusable(message),
         }
     }
 }
@@ -92,25 +105,19 @@ fn stopped(error: &wasmtime::Error, state: &PluginState) -> CallError {
         return CallError::Limit("the plugin was stopped: its calls nest too deeply".to_owned());
     }
     if matches!(error.downcast_ref::<ResourceTableError>(), Some(ResourceTableError::Full)) {
-        let most = limits.space.handles;
+        let most = limits.space.resources;
         return CallError::Limit(format!("the plugin was stopped: it has more than {most} open files and streams"));
     }
     if let Some(I32Exit(code)) = error.downcast_ref() {
         return CallError::Trapped(format!("it ended itself with exit code {code}"));
     }
     let told = told(error);
+    if told.contains("handle limit exceeded") {
+        let most = limits.space.handles;
+        return CallError::Limit(format!("the plugin was stopped: it holds more than {most} handles"));
+    }
     if told.contains("resource limit exceeded") || told.contains("fuel allocated for hostcalls") {
         return CallError::Limit(format!("the plugin was stopped: {told}"));
     }
     CallError::Trapped(told)
-}
-
-/// The causes of an error in one bounded line, without the guest's stack.
-pub(super) fn told(error: &wasmtime::Error) -> String {
-    let causes: Vec<String> = error
-        .chain()
-        .map(ToString::to_string)
-        .filter(|cause| !cause.starts_with("error while executing at wasm backtrace"))
-        .collect();
-    plain::line(&causes.join(": "), 400)
 }

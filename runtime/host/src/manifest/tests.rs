@@ -217,7 +217,7 @@ fn hooks_are_rights_with_a_place() {
 }
 
 #[test]
-fn what_a_component_says_is_checked_as_well() {
+fn a39_what_a_component_says_is_checked_as_well() {
     let refused = |tools| Manifest::from_toml(TASKS, inventory(tools)).unwrap_err().to_string();
     assert_eq!(refused(vec![tool("add"), tool("add")]), "`tools`: `add` is there twice");
     let names = "names are 1 to 64 lower-case letters, digits and `_`, `-`";

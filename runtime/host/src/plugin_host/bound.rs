@@ -11,10 +11,10 @@ use acp_runtime_agent::panel::{PanelActing, PanelInfo, PanelSource, PanelView};
 use acp_runtime_agent::tool::{Tool, ToolArguments, ToolError};
 use acp_runtime_agent::transcript::{ToolCallId, ToolOutcome};
 use futures::future::{BoxFuture, FutureExt};
-use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::hook::PluginHook;
+use super::narrower::Turn;
 use super::settings::Settings;
 use super::{Plugin, Problem, SessionPlugins, names, new_call};
 use crate::bindings::CallContext;
@@ -56,7 +56,7 @@ impl BoundPlugin {
             panels: panels.collect(),
             settings: Settings::new(plugin, scope.settings.get(plugin.id()))?,
             seat: (plugin.manifest().lifecycle == Lifecycle::Session).then(WarmSeat::default),
-            plugin: plugin.clone(),
+            plugin: plugin.narrowed(&scope.limits),
             scope: scope.clone(),
         })
     }
@@ -134,12 +134,12 @@ impl BoundPlugin {
         tool_call: Option<ToolCallId>,
         folders: Folders,
         cancel: &CancellationToken,
-    ) -> Result<(SemaphorePermit<'_>, Arc<Compiled>, Call, Vec<Mount>), CallError> {
+    ) -> Result<(Turn, Arc<Compiled>, Call, Vec<Mount>), CallError> {
         let plugin = &self.plugin;
         // Whoever only looks is not asked.
         let elicitor = (folders == Folders::Writable).then_some(&*self.scope.elicitor);
         let settings = self.settings.get(elicitor, tool_call.as_ref()).await?;
-        let turn = plugin.calls.acquire().await.map_err(|error| CallError::Unusable(error.to_string()))?;
+        let turn = plugin.calls.wait().await;
         let compiled = plugin.compiled().await?;
         let (mounts, lent) = self.lend(tool_call.clone(), folders).await.map_err(CallError::Refused)?;
         let session = SessionCall {
@@ -149,7 +149,7 @@ impl BoundPlugin {
             tool_call,
             panels: self.panels.clone(),
             settings,
-            notices: Notices::new(plugin.limits.time.notice),
+            notices: Notices::new(&plugin.limits),
             may_ask: true,
         };
         let call = new_call(plugin.id(), &plugin.limits, &plugin.desks, &plugin.record, Some(session), cancel.clone());

@@ -10,10 +10,10 @@ use acp_runtime_agent::capability::{Effect, PluginId};
 use acp_runtime_agent::gate::{Lent, Origin};
 use acp_runtime_agent::hook::{Hook, HookFailure, Occurrence, Subscription, Verdict};
 use futures::future::{BoxFuture, FutureExt};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::bound::BoundPlugin;
+use super::narrower::Turns;
 use super::{Plugin, new_call};
 use crate::instance::CallError;
 use crate::limits::Limits;
@@ -24,12 +24,17 @@ use crate::state::{Notices, SessionCall};
 pub(super) struct HookDesk {
     limits: Arc<Limits>,
     /// Beside those of its tools: a tool that takes its time must not stop what waits for a hook.
-    calls: Semaphore,
+    calls: Turns,
 }
 
 impl HookDesk {
     pub(super) fn new(limits: &Limits) -> Self {
-        Self { limits: Arc::new(limits.of_hooks()), calls: Semaphore::new(limits.hook.calls) }
+        Self { limits: Arc::new(limits.of_hooks()), calls: Turns::new(limits.hook.calls) }
+    }
+
+    /// With narrower limits, beside the calls that there are.
+    pub(super) fn narrowed(&self, limits: &Limits) -> Self {
+        Self { limits: Arc::new(limits.of_hooks()), calls: self.calls.at_most(limits.hook.calls) }
     }
 }
 
@@ -49,7 +54,7 @@ impl PluginHook {
         let settings = settings.get(None, None).await?;
         // Compiling is no part of what a hook takes, and happens once.
         let compiled = plugin.compiled().await?;
-        let _turn = calls.acquire().await.map_err(|error| CallError::Unusable(error.to_string()))?;
+        let _turn = calls.wait().await;
         let origin = Origin::Plugin { plugin: plugin.id().clone(), call: occurrence.call.clone() };
         let session = SessionCall {
             scope: scope.clone(),
@@ -59,7 +64,7 @@ impl PluginHook {
             tool_call: None,
             panels: panels.clone(),
             settings,
-            notices: Notices::new(limits.time.notice),
+            notices: Notices::new(limits),
             may_ask: false,
         };
         let call =

@@ -2,7 +2,11 @@
 
 use std::path::Path;
 
-use wasm_encoder::{ComponentSection, CustomSection};
+use wasm_encoder::{
+    ComponentExportKind, ComponentInstanceSection, ComponentSection, CustomSection, InstanceSection, ModuleArg,
+    RawSection,
+};
+use wasmparser::Payload;
 use wit_component::{ComponentEncoder, StringEncoding};
 use wit_parser::Resolve;
 
@@ -31,12 +35,24 @@ const NO_TOOLS: &str = r#"
   (func (export "aar:tool/tool@0.1.0#list-tools") (result i32) (i32.const 0))
 "#;
 
+/// For guests with a function `$list` in the place of that.
+const LIST: &str = r#"
+  (func (export "aar:tool/tool@0.1.0#list-tools") (result i32) (call $list))
+"#;
+
 /// The component of a guest, without a manifest.
 pub fn component(name: &str) -> Vec<u8> {
     let read = |name: &str| std::fs::read_to_string(Path::new(FOLDER).join(name)).unwrap();
     let (guest, prelude) = (read(&format!("{name}.wat")), read("prelude.wat"));
+    // Those with a `$realloc` have it in the place of the usual one.
+    let prelude = if guest.contains("$realloc") {
+        prelude.replace("(call $alloc (local.get 3))", "(call $realloc (local.get 3))")
+    } else {
+        prelude
+    };
     let (world, exports) = match () {
         () if guest.contains("$decide") => ("hooks", HANDLE.to_owned()),
+        () if guest.contains("(func $list ") => ("tool", format!("{CALL}{LIST}")),
         () if guest.contains("#list-tools") => ("everything", CALL.to_owned()),
         () => ("tool", format!("{CALL}{NO_TOOLS}")),
     };
@@ -52,6 +68,62 @@ pub fn component(name: &str) -> Vec<u8> {
 /// `component` with `content` as its manifest, whatever it offers.
 pub fn with_manifest(mut component: Vec<u8>, content: &[u8]) -> Vec<u8> {
     CustomSection { name: "aar:manifest".into(), data: content.into() }.append_to_component(&mut component);
+    component
+}
+
+/// `component` with so many more core instances, each of a module with these `fields`.
+pub fn crowded(mut component: Vec<u8>, fields: &str, instances: usize) -> Vec<u8> {
+    /// The id of a component's section that is a core module.
+    const CORE_MODULE: u8 = 1;
+    let (mut depth, mut modules) = (0, 0);
+    for payload in wasmparser::Parser::new(0).parse_all(&component) {
+        match payload.unwrap() {
+            Payload::ModuleSection { .. } => {
+                modules += u32::from(depth == 0);
+                depth += 1;
+            }
+            Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) if depth > 0 => depth -= 1,
+            _ => {}
+        }
+    }
+    let module = wat::parse_str(format!("(module {fields})")).unwrap();
+    RawSection { id: CORE_MODULE, data: &module }.append_to_component(&mut component);
+    let mut section = InstanceSection::new();
+    for _ in 0..instances {
+        section.instantiate(modules, std::iter::empty::<(&str, ModuleArg)>());
+    }
+    section.append_to_component(&mut component);
+    component
+}
+
+/// `component` with another one in it, which is made together with it.
+pub fn with_inner(mut component: Vec<u8>, inner: &str) -> Vec<u8> {
+    /// The id of a component's section that is a component.
+    const COMPONENT: u8 = 4;
+    let (mut depth, mut components) = (0, 0);
+    for payload in wasmparser::Parser::new(0).parse_all(&component) {
+        match payload.unwrap() {
+            Payload::ComponentSection { .. } => {
+                components += u32::from(depth == 0);
+                depth += 1;
+            }
+            Payload::ModuleSection { .. } => depth += 1,
+            Payload::End(_) if depth > 0 => depth -= 1,
+            _ => {}
+        }
+    }
+    let inner = wat::parse_str(format!("(component {inner})")).unwrap();
+    RawSection { id: COMPONENT, data: &inner }.append_to_component(&mut component);
+    let mut section = ComponentInstanceSection::new();
+    section.instantiate(components, std::iter::empty::<(&str, ComponentExportKind, u32)>());
+    section.append_to_component(&mut component);
+    component
+}
+
+/// `component` with a section that means nothing.
+pub fn with_section(mut component: Vec<u8>, name: &str, data: Vec<u8>) -> Vec<u8> {
+    CustomSection { name: name.into(), data: data.into() }.append_to_component(&mut component);
     component
 }
 

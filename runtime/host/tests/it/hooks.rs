@@ -26,13 +26,16 @@ const RIGHTS: &str = "[capabilities]\nkv = { reason = \"remembers\" }\n\
 
 /// Enough time for a machine that does other things as well.
 fn patient() -> Runtime {
-    let mut limits = Limits::default();
+    patient_with(Limits::default())
+}
+
+pub fn patient_with(mut limits: Limits) -> Runtime {
     limits.hook = limits.hook.lasting(Duration::from_secs(5));
     Runtime::with(None, limits)
 }
 
 /// The guest, which does what `mode` says.
-async fn plugin(runtime: &mut Runtime, mode: u32) -> Arc<Plugin> {
+pub async fn plugin(runtime: &mut Runtime, mode: u32) -> Arc<Plugin> {
     let whole = build::embed(&runtime.host, &guest::component("hook"), &manifest("test:hook", RIGHTS)).await.unwrap();
     let path = runtime.project.path().join(format!("hook-{mode}.wasm"));
     std::fs::write(&path, whole).unwrap();
@@ -41,13 +44,13 @@ async fn plugin(runtime: &mut Runtime, mode: u32) -> Arc<Plugin> {
     plugin
 }
 
-fn occurrence(event: HookEvent, payload: &str) -> Occurrence {
+pub fn occurrence(event: HookEvent, payload: &str) -> Occurrence {
     let (session, call) = (SessionId::new("session-1"), Some(ToolCallId::new("call-1")));
     Occurrence { event, session, call, payload: payload.to_owned(), truncated: false }
 }
 
 /// What the hook says to a call.
-async fn asked(runtime: &mut Runtime, mode: u32, payload: &str) -> Result<Verdict, String> {
+pub async fn asked(runtime: &mut Runtime, mode: u32, payload: &str) -> Result<Verdict, String> {
     let plugin = plugin(runtime, mode).await;
     let session = runtime.open(&[plugin]);
     assert_eq!(session.problems, []);

@@ -3,11 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use acp_runtime_agent::tool::Tool;
 use acp_runtime_host::limits::Limits;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::guest;
 use crate::support::{Runtime, told};
 
 const SOON: Duration = Duration::from_millis(100);
@@ -26,7 +28,7 @@ async fn fails(runtime: &Runtime, guest: &str, arguments: Value, kind: &str, mes
 }
 
 #[tokio::test]
-async fn an_endless_loop_ends_at_its_deadline_and_disturbs_nobody() {
+async fn a1_an_endless_loop_ends_at_its_deadline_and_disturbs_nobody() {
     let runtime = hasty();
     let session = runtime.open(&[runtime.plugin("loop", ""), runtime.plugin("echo", "")]);
     // Both are compiled before time is taken.
@@ -47,18 +49,18 @@ async fn an_endless_loop_ends_at_its_deadline_and_disturbs_nobody() {
 }
 
 #[tokio::test]
-async fn an_endless_start_ends_at_the_deadline_too() {
+async fn a1_an_endless_start_ends_at_the_deadline_too() {
     let message = "the plugin was stopped: it computed for longer than 100ms";
     fails(&hasty(), "start", json!({}), "timeout", message).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endless_sleep_ends_at_the_deadline() {
+async fn a6_an_endless_sleep_ends_at_the_deadline() {
     fails(&hasty(), "sleep", json!({}), "timeout", "the plugin was stopped: it took longer than 500ms").await;
 }
 
 #[tokio::test]
-async fn a_cancelled_call_ends_at_once() {
+async fn a48_a_cancelled_call_ends_at_once() {
     let runtime = Runtime::new();
     for guest in ["loop", "sleep"] {
         let session = runtime.open(&[runtime.plugin(guest, "")]);
@@ -70,7 +72,7 @@ async fn a_cancelled_call_ends_at_once() {
 }
 
 #[tokio::test]
-async fn a_guest_can_see_that_it_was_cancelled() {
+async fn a48_a_guest_can_see_that_it_was_cancelled() {
     let (log, runtime) = (Log::default(), Runtime::new());
     let _guard = log.capture();
     let session = runtime.open(&[runtime.plugin("cancel", "")]);
@@ -86,7 +88,7 @@ async fn a_guest_can_see_that_it_was_cancelled() {
 }
 
 #[tokio::test]
-async fn memory_ends_at_its_limit() {
+async fn a3_memory_ends_at_its_limit() {
     let runtime = Runtime::new();
     // 64 MiB, of which the guest had 128 KiB from the start.
     assert_eq!(runtime.run("memory", "", json!({})).await.unwrap(), "63");
@@ -97,18 +99,18 @@ async fn memory_ends_at_its_limit() {
 }
 
 #[tokio::test]
-async fn tables_end_at_their_limit() {
+async fn a3_tables_end_at_their_limit() {
     assert_eq!(Runtime::new().run("table", "", json!({})).await.unwrap(), "20");
 }
 
 #[tokio::test]
-async fn deep_recursion_is_an_error() {
+async fn a4_deep_recursion_is_an_error() {
     let message = "the plugin was stopped: its calls nest too deeply";
     fails(&Runtime::new(), "recursion", json!({}), "limit", message).await;
 }
 
 #[tokio::test]
-async fn floods_of_output_are_refused() {
+async fn a7_floods_of_output_are_refused() {
     let runtime = Runtime::new();
     let message = "the answer has 1048577 bytes; at most 1048576: ask for less";
     fails(&runtime, "output", json!({ "n": 1_048_577 }), "limit", message).await;
@@ -120,7 +122,7 @@ async fn floods_of_output_are_refused() {
 }
 
 #[tokio::test]
-async fn a_trap_ends_one_call_and_not_the_next() {
+async fn a9_a_trap_ends_one_call_and_not_the_next() {
     let runtime = Runtime::new();
     for lifecycle in ["call", "session"] {
         let plugin = runtime.plugin("trap", &format!("lifecycle = \"{lifecycle}\""));
@@ -138,13 +140,68 @@ async fn a_trap_ends_one_call_and_not_the_next() {
 }
 
 #[tokio::test]
-async fn open_handles_end_at_their_limit() {
+async fn a8_open_handles_end_at_their_limit() {
     let message = "the plugin was stopped: it has more than 4096 open files and streams";
     fails(&Runtime::new(), "handles", json!({}), "limit", message).await;
 }
 
+/// Handles of the guest's own, which no host function sees.
 #[tokio::test]
-async fn random_numbers_are_capped() {
+async fn a8_a_leak_of_its_own_handles_ends_at_its_limit() {
+    let leak = "(type $r (resource (rep i32))) (core func $new (canon resource.new $r)) (core module $m (import \"\" \
+                \"new\" (func $new (param i32) (result i32))) (func $start (loop $more (drop (call $new (i32.const 1))) \
+                (br $more))) (start $start)) (core instance (instantiate $m (with \"\" (instance (export \"new\" (func \
+                $new))))))";
+    let mut limits = Limits::default();
+    limits.space.handles = 500;
+    let runtime = Runtime::with(None, limits);
+    let said = crate::limits::load(&runtime, guest::with_inner(guest::component("echo"), leak), "").await;
+    assert_eq!(said, "the plugin was stopped: it holds more than 500 handles");
+}
+
+/// Each dies at its own deadline, whoever died before.
+#[tokio::test]
+async fn a5_a_deadline_is_that_of_one_call() {
+    let runtime = hasty();
+    let session = runtime.open(&[runtime.plugin("loop", ""), runtime.named("test:other", "loop", "")]);
+    let [one, other] = session.tools.as_slice() else { panic!("two tools") };
+    runtime.call(&**other, json!({})).await.unwrap_err();
+    let timed = async |tool: &dyn Tool, later: Duration| {
+        tokio::time::sleep(later).await;
+        let begin = Instant::now();
+        let error = runtime.call(tool, json!({})).await.unwrap_err();
+        (told(&error).0.to_owned(), begin.elapsed())
+    };
+    let calls = [timed(&**one, Duration::ZERO), timed(&**one, SOON / 2), timed(&**other, SOON * 3 / 4)];
+    for (kind, elapsed) in futures::future::join_all(calls).await {
+        assert!(kind == "timeout" && elapsed >= SOON * 9 / 10, "{kind} after {elapsed:?}");
+    }
+}
+
+/// More calls than there are places for instances: each place is free again.
+#[tokio::test]
+async fn a48_what_was_cancelled_holds_no_instance() {
+    let runtime = Runtime::new();
+    for lifecycle in ["call", "session"] {
+        let sleep = runtime.named("test:sleep", "sleep", &format!("lifecycle = \"{lifecycle}\""));
+        let session = runtime.open(&[sleep, runtime.plugin("echo", "")]);
+        let [sleep, echo] = session.tools.as_slice() else { panic!("two tools") };
+        for _ in 0..100 {
+            let cancel = CancellationToken::new();
+            let call = runtime.call_until(&**sleep, json!({}), cancel.clone());
+            let (error, ()) = tokio::join!(call, async {
+                cancel.cancel();
+                cancel.cancel();
+            });
+            assert_eq!(told(&error.unwrap_err()).0, "cancelled");
+            cancel.cancel();
+        }
+        runtime.call(&**echo, json!({})).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a29_random_numbers_are_capped() {
     let error = Runtime::new().run("random", "", json!({})).await.unwrap_err();
     assert!(told(&error).1.contains("65536"), "{error}");
 }
@@ -160,7 +217,7 @@ async fn a_guest_ends_itself_and_not_the_host() {
 }
 
 #[tokio::test]
-async fn a_flood_of_log_is_cut() {
+async fn a7_a_flood_of_log_is_cut() {
     let (log, runtime) = (Log::default(), Runtime::new());
     let _guard = log.capture();
     assert_eq!(runtime.run("log", "", json!({})).await.unwrap(), "100000");
@@ -198,15 +255,15 @@ async fn storage_ends_at_its_quota_and_is_each_plugins_own() {
 
 /// What was logged on this thread.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+pub struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    fn capture(&self) -> tracing::subscriber::DefaultGuard {
+    pub fn capture(&self) -> tracing::subscriber::DefaultGuard {
         let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(self.clone()).finish();
         tracing::subscriber::set_default(subscriber)
     }
 
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 }

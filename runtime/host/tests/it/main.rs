@@ -11,12 +11,14 @@
 #![expect(clippy::disallowed_methods, reason = "tests make the files that guests and packages are tried with")]
 
 mod cache;
+mod compiling;
 mod conversation;
 mod egress;
 mod files;
 mod guest;
 mod hooks;
 mod hostile;
+mod limits;
 mod packages;
 mod programs;
 mod repository;
@@ -36,6 +38,8 @@ fn every_guest_has_a_test() {
         include_str!("files.rs"),
         include_str!("hooks.rs"),
         include_str!("hostile.rs"),
+        include_str!("limits.rs"),
+        include_str!("limits/net.rs"),
         include_str!("packages.rs"),
         include_str!("programs.rs"),
         include_str!("requests.rs"),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use acp_runtime_agent::capability::{Grant, PluginId, Tier};
 use acp_runtime_host::build;
@@ -12,8 +12,7 @@ use acp_runtime_host::manifest::Manifest;
 use acp_runtime_host::package::{Package, PackageError, PackageStore, read_whole};
 use acp_runtime_host::plugin_host::PluginHost;
 use serde_json::json;
-use wasm_encoder::{ComponentSection, CustomSection, InstanceSection, Module, ModuleArg, ModuleSection};
-use wasmparser::Payload;
+use wasm_encoder::{ComponentSection, CustomSection};
 
 use crate::guest;
 use crate::support::{Runtime, inventory, manifest, ports, told};
@@ -28,6 +27,22 @@ fn put(folder: &Path, bytes: &[u8]) -> PathBuf {
     let path = folder.join("plugin.wasm");
     std::fs::write(&path, bytes).unwrap();
     path
+}
+
+/// What never ends is ended while it is installed, and nothing is kept.
+#[tokio::test]
+async fn a2_what_never_says_what_it_offers_is_not_installed() {
+    let (mut limits, folder) = (Limits::default(), tempfile::TempDir::new().unwrap());
+    limits.time.cpu = Duration::from_millis(100);
+    let host = PluginHost::new(None, limits, ports(&Arc::default(), &Arc::default()));
+    let store = PackageStore::new(folder.path().join("plugins"));
+    for guest in ["start", "list", "realloc"] {
+        let path = put(folder.path(), &claiming(guest::component(guest)));
+        let refused = Candidate::check(&host, &path).await.unwrap_err();
+        let why = "plugin `test:plugin` cannot be run: the plugin was stopped: it computed for longer than 100ms";
+        assert_eq!(refused.to_string(), why, "{guest}");
+        assert!(store.list().unwrap().is_empty());
+    }
 }
 
 /// A plugin whose manifest says that it has one tool `run`, whatever it has.
@@ -146,7 +161,7 @@ async fn a_file_that_changed_since_is_not_run() {
 }
 
 #[tokio::test]
-async fn what_is_not_a_plugin_is_refused_with_the_reason() {
+async fn a37_what_is_not_a_plugin_is_refused_with_the_reason() {
     let everything = guest::component("everything");
     let cut = claiming(everything.clone());
     let noise: Vec<u8> = (0..10_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
@@ -172,7 +187,7 @@ async fn what_is_not_a_plugin_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn every_cut_of_a_plugin_is_refused() {
+async fn a37_every_cut_of_a_plugin_is_refused() {
     let whole = claiming(guest::component("echo"));
     let folder = tempfile::TempDir::new().unwrap();
     for length in (0..whole.len()).step_by(97) {
@@ -182,7 +197,7 @@ async fn every_cut_of_a_plugin_is_refused() {
 }
 
 #[tokio::test]
-async fn an_unknown_import_is_named() {
+async fn a38_an_unknown_import_is_named() {
     let text = "(component (import \"acme:radar/api@1.0.0\" (instance (export \"scan\" (func)))))";
     let error = refused(&claiming(wat::parse_str(text).unwrap())).await;
     let text = error.to_string();
@@ -195,41 +210,18 @@ async fn an_unknown_import_is_named() {
 }
 
 #[tokio::test]
-async fn too_many_core_instances_are_refused() {
-    let error = refused(&claiming(crowded(guest::component("echo"), 100))).await;
+async fn a3_too_many_core_instances_are_refused() {
+    let error = refused(&claiming(guest::crowded(guest::component("echo"), "", 100))).await;
     assert!(error.to_string().contains("instance count too high at 65"), "{error}");
     let folder = tempfile::TempDir::new().unwrap();
-    let path = put(folder.path(), &claiming(crowded(guest::component("echo"), 50)));
+    let path = put(folder.path(), &claiming(guest::crowded(guest::component("echo"), "", 50)));
     let runtime = Runtime::new();
     let tool = runtime.open(&[runtime.load(&path)]).tools[0].clone();
     runtime.call(&*tool, json!({})).await.unwrap();
 }
 
-/// `component` with so many more core instances, of an empty module.
-fn crowded(mut component: Vec<u8>, instances: usize) -> Vec<u8> {
-    let (mut depth, mut modules) = (0, 0);
-    for payload in wasmparser::Parser::new(0).parse_all(&component) {
-        match payload.unwrap() {
-            Payload::ModuleSection { .. } => {
-                modules += u32::from(depth == 0);
-                depth += 1;
-            }
-            Payload::ComponentSection { .. } => depth += 1,
-            Payload::End(_) if depth > 0 => depth -= 1,
-            _ => {}
-        }
-    }
-    ModuleSection(&Module::new()).append_to_component(&mut component);
-    let mut section = InstanceSection::new();
-    for _ in 0..instances {
-        section.instantiate(modules, std::iter::empty::<(&str, ModuleArg)>());
-    }
-    section.append_to_component(&mut component);
-    component
-}
-
 #[tokio::test]
-async fn a_file_that_is_made_to_be_slow_is_refused_at_once() {
+async fn a37_a_file_that_is_made_to_be_slow_is_refused_at_once() {
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("plugin.wasm");
     let zeros = |beginning: &[u8], size: u64| {
@@ -239,7 +231,7 @@ async fn a_file_that_is_made_to_be_slow_is_refused_at_once() {
     let header = b"\0asm\x0d\0\x01\0";
     for (beginning, size, problem) in [
         (&b""[..], 8 << 30, "is not a WebAssembly component: it does not begin like one"),
-        (&header[..], 8 << 30, "has 8589934592 bytes; at most 67108864 are accepted"),
+        (&header[..], 8 << 30, "has 8589934592 bytes; at most 268435456 are accepted"),
         (&header[..], 64 << 20, "is not a WebAssembly component: it has an empty section"),
     ] {
         zeros(beginning, size);

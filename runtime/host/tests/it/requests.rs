@@ -265,7 +265,7 @@ async fn each_rule_that_stops_a_secret_is_named() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_ends_with_the_call() {
+async fn a6_a_server_that_never_answers_ends_with_the_call() {
     let site = Site::start(|_| vec![Piece::Stall]).await;
     let runtime = Runtime::new();
     let host = format!("http://localhost:{}", site.port);

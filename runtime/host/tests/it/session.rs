@@ -24,7 +24,7 @@ use crate::guest;
 use crate::support::{Runtime, manifest, told, tool_name};
 
 /// The guest that offers one of each, under that id.
-async fn everything(runtime: &Runtime, id: &str, folder: &std::path::Path) -> Arc<Plugin> {
+pub async fn everything(runtime: &Runtime, id: &str, folder: &std::path::Path) -> Arc<Plugin> {
     let plugin = build::embed(&runtime.host, &guest::component("everything"), &manifest(id, "")).await.unwrap();
     let path = folder.join(format!("{}.wasm", id.replace(':', "-")));
     std::fs::write(&path, plugin).unwrap();
@@ -61,7 +61,7 @@ async fn a_plugin_offers_tools_panels_and_commands() {
 }
 
 #[tokio::test]
-async fn names_are_spelled_out_where_plugins_meet() {
+async fn a39_names_are_spelled_out_where_plugins_meet() {
     let (runtime, folder) = (Runtime::new(), tempfile::TempDir::new().unwrap());
     let mut plugins = Vec::new();
     for id in ["acme:all", "beta:all", "acme:more"] {
@@ -112,7 +112,7 @@ async fn rights_to_read_are_asked_for_before_the_guest_runs() {
 }
 
 #[tokio::test]
-async fn progress_is_shown_and_not_too_often() {
+async fn a7_progress_is_shown_and_not_too_often() {
     let runtime = Runtime::new();
     let manifest = manifest("test:notices", "");
     let panel = json!([{ "name": "board", "title": "Board", "actions": [] }]);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use acp_runtime_agent::capability::{Effect, GrantSet, PluginId, Roots, SecretName, Tier, ToolName, WorkspacePath};
 use acp_runtime_agent::context::Additions;
@@ -18,7 +19,7 @@ use acp_runtime_agent::transcript::{Conversation, Message, MessageId, Part, Role
 use acp_runtime_agent::workspace::{Entry, Found, Search, Workspace, WorkspaceError, require};
 use acp_runtime_host::egress::Egress;
 use acp_runtime_host::kv::{KvEntry, KvError, KvSpace, KvStore};
-use acp_runtime_host::limits::Limits;
+use acp_runtime_host::limits::{LimitBook, LimitTable, Limits};
 use acp_runtime_host::links;
 use acp_runtime_host::manifest::{Inventory, Manifest, ToolEntry};
 use acp_runtime_host::package::Package;
@@ -48,6 +49,8 @@ pub struct Runtime {
     pub mode: SharedLeeway,
     pub book: Arc<Book>,
     pub settings: BTreeMap<PluginId, Value>,
+    /// What the session's project has narrowed.
+    pub narrowed: LimitTable,
     pub form: Arc<Filled>,
     pub programs: Arc<Scripted>,
     pub additions: Additions,
@@ -62,7 +65,7 @@ impl Runtime {
         Self::with(None, Limits::default())
     }
 
-    pub fn with(cache: Option<PathBuf>, limits: Limits) -> Self {
+    pub fn with(cache: Option<PathBuf>, limits: impl Into<LimitBook>) -> Self {
         let project = TempDir::new().unwrap();
         let (map, secrets) = (Arc::<Map>::default(), Arc::<KeptSecrets>::default());
         Self {
@@ -76,6 +79,7 @@ impl Runtime {
             mode: SharedLeeway::new(Mode::Auto),
             book: Arc::default(),
             settings: BTreeMap::new(),
+            narrowed: LimitTable::default(),
             form: Arc::default(),
             programs: Arc::default(),
             additions: Additions::default(),
@@ -122,6 +126,7 @@ impl Runtime {
             transcript: Arc::new(Said),
             additions: self.additions.clone(),
             settings: self.settings.clone(),
+            limits: self.narrowed.clone(),
         }
     }
 
@@ -233,20 +238,28 @@ impl EventSink for Events {
 /// Answers every question alike, and keeps the questions.
 pub struct Person {
     pub answer: Mutex<Approval>,
+    /// How long an answer takes.
+    pub takes: Mutex<Duration>,
     pub asked: Mutex<Vec<Ask>>,
 }
 
 impl Default for Person {
     fn default() -> Self {
-        Self { answer: Mutex::new(Approval::RejectOnce), asked: Mutex::default() }
+        Self { answer: Mutex::new(Approval::RejectOnce), takes: Mutex::default(), asked: Mutex::default() }
     }
 }
 
 impl Approver for Person {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, Approval> {
         self.asked.lock().unwrap().push(ask);
-        let answer = *self.answer.lock().unwrap();
-        async move { answer }.boxed()
+        let (answer, takes) = (*self.answer.lock().unwrap(), *self.takes.lock().unwrap());
+        async move {
+            if !takes.is_zero() {
+                tokio::time::sleep(takes).await;
+            }
+            answer
+        }
+        .boxed()
     }
 }
 

@@ -134,7 +134,7 @@ pub(super) fn info(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), Fa
         [] => return Err(unknown(runtime, plugin)),
         several => return Err(ambiguous(plugin, several)),
     };
-    let limits = runtime.shelf().host().limits().with(&about.manifest.limits);
+    let limits = runtime.shelf().host().limits_of(about.manifest);
     let given = runtime.settings().plugins.settings.get(&about.manifest.id);
     let settings = settings(about.manifest, given);
     let mut out = io::stdout();

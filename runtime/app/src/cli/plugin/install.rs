@@ -148,7 +148,6 @@ impl From<InstallError> for Failure {
             InstallError::Package(error) => error.into(),
             InstallError::NotOnePlugin { .. }
             | InstallError::Invalid { .. }
-            | InstallError::TooSlow { .. }
             | InstallError::Inspect { .. }
             | InstallError::Differs { .. } => Self::new(error.to_string()).hint(error.hint()),
         }

@@ -1,0 +1,18 @@
+;; Writes {"n":…} bytes to the file `file` in its last folder; answers with `done`, or with the number of the error.
+(import "wasi:filesystem/preopens@0.2.12" "get-directories" (func $folders (param i32)))
+(import "wasi:filesystem/types@0.2.12" "[method]descriptor.open-at"
+  (func $open (param i32 i32 i32 i32 i32 i32 i32)))
+(import "wasi:filesystem/types@0.2.12" "[method]descriptor.write" (func $write (param i32 i32 i32 i64 i32)))
+(data (i32.const 64) "file")
+(data (i32.const 72) "done")
+(func $run (param $at i32) (param $length i32) (result i32)
+  (local $size i32) (local $folder i32)
+  (local.set $size (call $argument (local.get $at) (local.get $length)))
+  (call $folders (i32.const 128))
+  (local.set $folder (i32.load (i32.add (i32.load (i32.const 128))
+    (i32.mul (i32.const 12) (i32.sub (i32.load (i32.const 132)) (i32.const 1))))))
+  (call $open (local.get $folder) (i32.const 1) (i32.const 64) (i32.const 4) (i32.const 1) (i32.const 2) (i32.const 192))
+  (if (i32.load8_u (i32.const 192)) (then (return (call $number (i32.load8_u (i32.const 196))))))
+  (call $write (i32.load (i32.const 196)) (call $alloc (local.get $size)) (local.get $size) (i64.const 0) (i32.const 224))
+  (if (i32.load8_u (i32.const 224)) (then (return (call $number (i32.load8_u (i32.const 232))))))
+  (call $text (i32.const 72) (i32.const 4)))
