@@ -51,10 +51,14 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     plugins::build(workspace)?;
     let mut inside = cargo();
     // The profile and the packages that all else is built with, or the WASM engine would be compiled once more.
-    let choice = ["bench", "--profile", "release", "--workspace", "--bench", "call", "--bench", "files", "--quiet"];
-    inside.current_dir(&workspace.root).args(choice);
+    inside.current_dir(&workspace.root).args(["bench", "--profile", "release", "--workspace", "--quiet"]);
+    inside.args(["call", "files", "audit"].iter().flat_map(|bench| ["--bench", bench]));
     run_to_success(inside.stdout(Stdio::null()))?;
     let place = tempfile::Builder::new().prefix("acp-runtime-bench-").tempdir()?;
+    let (limits, audit) = (
+        criterion(workspace, "limited call")? - criterion(workspace, "bare call")?,
+        criterion(workspace, "audit of a decision")?,
+    );
     let mut figures = vec![
         Figure {
             name: "plugin call through the gate (p50)",
@@ -85,6 +89,19 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
             value: criterion(workspace, "100 reads")? / criterion(workspace, "100 reads without the view")?,
             unit: "times",
             bar: Bar::AtMost(3.0),
+        },
+        Figure {
+            name: "limits and audit, of a plugin call",
+            value: 100.0 * (limits + audit) / (criterion(workspace, "call")? + audit),
+            unit: "%",
+            bar: Bar::AtMost(10.0),
+        },
+        Figure {
+            name: "`code-stats` over 50,000 files, to wasmtime's own WASI",
+            value: criterion(workspace, "code-stats/with the view")?
+                / criterion(workspace, "code-stats/without the view")?,
+            unit: "times",
+            bar: Bar::AtMost(1.5),
         },
     ];
     figures.extend(starts(workspace, place.path())?);

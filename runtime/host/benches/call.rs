@@ -1,11 +1,15 @@
 //! What one call of a plugin's tool costs, and what loading compiled code costs.
 //!
 //! `call` is the whole way in process: arguments against the schema, the gate, a fresh instance, the guest, its outcome
-//! (bar: 50 µs in the middle). `hook` is what each hook adds to a call. `load from the cache` is reading, hashing and mapping (bar: 1 ms), `open 50 plugins` what
+//! (bar: 50 µs in the middle). `bare call` and `limited call` are wasmtime alone, without and with what keeps a guest within
+//! its limits: what these cost is the difference. `hook` is what each hook adds to a call. `load from the cache` is reading, hashing and mapping (bar: 1 ms), `open 50 plugins` what
 //! a new session costs (bar: 1 ms).
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a bench that cannot be set up fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "the doubles of the tests write plugin files")]
 
+#[path = "call/bare.rs"]
+mod bare;
+#[expect(dead_code, reason = "the tests use more of it")]
 #[path = "../tests/it/guest.rs"]
 mod guest;
 #[path = "../tests/it/scripted.rs"]
@@ -25,6 +29,7 @@ use acp_runtime_host::limits::Limits;
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::json;
 
+use crate::bare::Bare;
 use crate::support::Runtime;
 
 const READS: &str = "[capabilities]\nfs.read = [{ glob = \"**\", reason = \"reads\" }]";
@@ -38,6 +43,16 @@ fn calls(criterion: &mut Criterion) {
         executor.block_on(runtime.call(&*tool, json!({}))).unwrap();
         criterion.bench_function(name, |bencher| {
             bencher.iter(|| executor.block_on(runtime.call(&*tool, json!({ "a": "b" }))).unwrap());
+        });
+    }
+}
+
+fn limits(criterion: &mut Criterion) {
+    let executor = tokio::runtime::Runtime::new().unwrap();
+    for (name, limits) in [("bare call", None), ("limited call", Some(Limits::default()))] {
+        let bare = Bare::new(&guest::component("echo"), limits);
+        criterion.bench_function(name, |bencher| {
+            bencher.iter(|| executor.block_on(bare.call("{\"a\":\"b\"}")));
         });
     }
 }
@@ -88,5 +103,5 @@ fn hooks(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, calls, hooks, loads);
+criterion_group!(benches, calls, limits, hooks, loads);
 criterion_main!(benches);

@@ -1,10 +1,12 @@
 //! What it costs that each file of a guest is judged.
 //!
 //! `gate decision` is one question to the gate, links followed (bar: 5 µs in the middle). `100 reads` is a guest that opens
-//! and reads a file of 4 KiB a hundred times, also over wasmtime's own WASI (bar: 3 times as long).
+//! and reads a file of 4 KiB a hundred times, also over wasmtime's own WASI (bar: 3 times as long). `code-stats` is that
+//! plugin over 50,000 small files, also over wasmtime's own WASI (bar: 1.5 times as long).
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a bench that cannot be set up fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "the doubles of the tests write plugin files")]
 
+#[expect(dead_code, reason = "the tests use more of it")]
 #[path = "../tests/it/guest.rs"]
 mod guest;
 #[path = "../tests/it/scripted.rs"]
@@ -18,9 +20,13 @@ mod stock;
 #[path = "../tests/it/support.rs"]
 mod support;
 
+use std::path::Path;
+use std::time::Duration;
+
 use acp_runtime_agent::capability::{Effect, RootId, ToolName, WorkspacePath};
 use acp_runtime_agent::gate::Origin;
 use acp_runtime_agent::transcript::ToolCallId;
+use acp_runtime_host::limits::Limits;
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::json;
 
@@ -56,5 +62,54 @@ fn reads(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, decisions, reads);
+/// The parts of the project: of each no more files than the plugin counts at once.
+const PARTS: [&str; 4] = ["one", "two", "three", "four"];
+
+/// 50,000 files in 500 folders.
+fn project(root: &Path) {
+    let text = "fn main() {\n    println!(\"Hello\");\n}\n\n".repeat(5);
+    for folder in 0..500 {
+        let folder = root.join(PARTS[folder % PARTS.len()]).join(format!("folder-{folder}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        for file in 0..100 {
+            std::fs::write(folder.join(format!("file-{file}.rs")), &text).unwrap();
+        }
+    }
+}
+
+fn counts(criterion: &mut Criterion) {
+    let executor = tokio::runtime::Runtime::new().unwrap();
+    let mut limits = Limits::default();
+    (limits.time.cpu, limits.time.wall) = (Duration::from_secs(60), Duration::from_secs(300));
+    let runtime = Runtime::with(None, limits);
+    project(&runtime.root);
+    // Beside the folder that benches are built into.
+    let bench = std::env::current_exe().unwrap();
+    let file = bench.ancestors().nth(2).unwrap().join("plugins/code-stats.wasm");
+    assert!(file.is_file(), "{} is not there: `cargo xtask plugins` builds it", file.display());
+    let tool = runtime.open(&[runtime.load(&file)]).tools[0].clone();
+    let stock = Stock::new(&std::fs::read(&file).unwrap());
+    let with = async || {
+        for part in PARTS {
+            let counted = runtime.call(&*tool, json!({ "path": part })).await.unwrap().for_model();
+            assert!(counted.contains("12,500 files"), "{counted}");
+        }
+    };
+    let without = async || {
+        for part in PARTS {
+            stock.call(&runtime.root, "code-stats", &format!("{{\"path\":\"{part}\"}}")).await;
+        }
+    };
+    let mut group = criterion.benchmark_group("code-stats");
+    group.sample_size(10);
+    group.bench_function("with the view", |bencher| {
+        bencher.iter(|| executor.block_on(with()));
+    });
+    group.bench_function("without the view", |bencher| {
+        bencher.iter(|| executor.block_on(without()));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, decisions, reads, counts);
 criterion_main!(benches);
