@@ -197,10 +197,10 @@ impl Policy {
     }
 
     fn denied_by(&self, effect: &Effect) -> Option<&PathGlob> {
-        let touched = |path: &str| self.denied.iter().find(|glob| glob.matches(path));
+        let touched = |path: &str| self.denied.iter().find(|glob| glob.bars_path(path));
         match effect.touched() {
             // A subtree that holds denied paths is not refused as a whole: its entries are judged one by one.
-            Touched::Scope(scope) => self.denied.iter().find(|glob| glob.covers(&scope.glob)),
+            Touched::Scope(scope) => self.denied.iter().find(|glob| glob.bars(&scope.glob)),
             Touched::Places { from, to } => touched(from.as_str()).or_else(|| touched(to.as_str())),
             Touched::Nothing => None,
         }

@@ -140,6 +140,8 @@ enum Form {
     Subtree(Arc<str>),
     /// Shared, since compiling one costs far more than all else that a session opens with.
     Pattern(Arc<GlobMatcher>),
+    /// The same, where small letters and capitals are the same, of which nothing more than it says is ever meant.
+    AnyCase(Arc<GlobMatcher>),
 }
 
 impl PathGlob {
@@ -168,15 +170,21 @@ impl PathGlob {
             let path = WorkspacePath::new(RootId(0), pattern)?;
             return Ok(Self::exact(path.as_str()));
         }
-        Self::compiled(pattern, false)
+        // As it is in paths: otherwise there would be none that fits.
+        let names = pattern.split('/').filter(|name| !matches!(*name, "" | "."));
+        let normal = names.collect::<Vec<_>>().join("/");
+        let absolute = if pattern.starts_with('/') { "/" } else { "" };
+        let text = format!("{absolute}{normal}");
+        Ok(Self { form: Form::Pattern(Self::compiled(&text, false)?), text: text.into() })
     }
 
-    /// Parses a glob in which small letters and capitals are the same, as they are in names on some disks.
+    /// Parses a glob in which small letters and capitals are the same, as they are in names on some disks. Where something
+    /// is forbidden by it, what lies below is not.
     pub fn parse_in_any_case(pattern: &str) -> Result<Self, PathError> {
-        Self::compiled(pattern, true)
+        Ok(Self { form: Form::AnyCase(Self::compiled(pattern, true)?), text: pattern.into() })
     }
 
-    fn compiled(pattern: &str, any_case: bool) -> Result<Self, PathError> {
+    fn compiled(pattern: &str, any_case: bool) -> Result<Arc<GlobMatcher>, PathError> {
         if pattern.contains(['\\', '\0']) {
             return Err(PathError::Malformed(shown(pattern)));
         }
@@ -188,7 +196,7 @@ impl PathGlob {
             .case_insensitive(any_case)
             .build()
             .map_err(|error| PathError::Pattern(shown(pattern), error.kind().to_string()))?;
-        Ok(Self { text: pattern.into(), form: Form::Pattern(Arc::new(glob.compile_matcher())) })
+        Ok(Arc::new(glob.compile_matcher()))
     }
 
     /// The pattern as it is written.
@@ -200,7 +208,7 @@ impl PathGlob {
     pub(super) fn to_pattern(&self) -> String {
         match &self.form {
             Form::Exact => escaped(or_dot(&self.text)),
-            Form::Subtree(_) | Form::Pattern(_) => self.text.to_string(),
+            Form::Subtree(_) | Form::Pattern(_) | Form::AnyCase(_) => self.text.to_string(),
         }
     }
 
@@ -209,7 +217,29 @@ impl PathGlob {
         match &self.form {
             Form::Exact => *self.text == *path,
             Form::Subtree(folder) => below(folder, path),
-            Form::Pattern(matcher) => matcher.is_match(path),
+            Form::Pattern(matcher) | Form::AnyCase(matcher) => matcher.is_match(path),
+        }
+    }
+
+    /// Whether what is forbidden by this set is forbidden for `path`, too: it belongs to it, or lies in a folder that does.
+    pub fn bars_path(&self, path: &str) -> bool {
+        match &self.form {
+            Form::Exact => below(&self.text, path),
+            Form::Pattern(matcher) => matcher.is_match(path) || above(path).any(|folder| matcher.is_match(folder)),
+            Form::Subtree(_) | Form::AnyCase(_) => self.matches(path),
+        }
+    }
+
+    /// Whether what is forbidden by this set is forbidden for all of `other`.
+    pub fn bars(&self, other: &Self) -> bool {
+        match &other.form {
+            Form::Exact => self.bars_path(&other.text),
+            Form::Subtree(_) | Form::Pattern(_) | Form::AnyCase(_) => {
+                let base = other.base();
+                // The folder of all is no entry that a glob could mean.
+                let of_entries = matches!(self.form, Form::Pattern(_) | Form::AnyCase(_)) && base.is_empty();
+                self.covers(other) || (!of_entries && self.bars_path(base))
+            }
         }
     }
 
@@ -218,7 +248,7 @@ impl PathGlob {
         match &other.form {
             Form::Exact => self.matches(&other.text),
             Form::Subtree(inner) => matches!(&self.form, Form::Subtree(outer) if below(outer, inner)),
-            Form::Pattern(_) => {
+            Form::Pattern(_) | Form::AnyCase(_) => {
                 *self.text == *other.text || matches!(&self.form, Form::Subtree(outer) if outer.is_empty())
             }
         }
@@ -230,7 +260,7 @@ impl PathGlob {
         match &self.form {
             Form::Exact => &self.text,
             Form::Subtree(folder) => folder,
-            Form::Pattern(_) => {
+            Form::Pattern(_) | Form::AnyCase(_) => {
                 let fixed = self.text.split(['*', '?', '[', '{']).next().unwrap_or("");
                 fixed.rsplit_once('/').map_or("", |(folder, _)| folder)
             }
@@ -241,7 +271,7 @@ impl PathGlob {
     pub fn folder(&self) -> &str {
         match &self.form {
             Form::Exact => self.text.rsplit_once('/').map_or("", |(folder, _)| folder),
-            Form::Subtree(_) | Form::Pattern(_) => self.base(),
+            Form::Subtree(_) | Form::Pattern(_) | Form::AnyCase(_) => self.base(),
         }
     }
 
@@ -252,7 +282,7 @@ impl PathGlob {
         match &self.form {
             Form::Exact => below(folder, &self.text),
             Form::Subtree(base) => on_the_way(base),
-            Form::Pattern(_) => {
+            Form::Pattern(_) | Form::AnyCase(_) => {
                 let names = |path: &str| path.split('/').filter(|name| !name.is_empty()).count();
                 let spans = self.text.contains("**") || self.text.contains('{');
                 on_the_way(self.base()) && (spans || names(folder) < names(&self.text))
@@ -270,9 +300,10 @@ impl PathGlob {
         match (&self.form, &other.form) {
             (_, Form::Exact) => self.matches(&other.text),
             (Form::Exact, _) => other.matches(&self.text),
-            (Form::Subtree(_) | Form::Pattern(_), Form::Subtree(_) | Form::Pattern(_)) => {
-                below(self.base(), other.base()) || below(other.base(), self.base())
-            }
+            (
+                Form::Subtree(_) | Form::Pattern(_) | Form::AnyCase(_),
+                Form::Subtree(_) | Form::Pattern(_) | Form::AnyCase(_),
+            ) => below(self.base(), other.base()) || below(other.base(), self.base()),
         }
     }
 }
@@ -321,6 +352,11 @@ pub(super) fn escaped(text: &str) -> String {
 /// Whether `path` is `folder` itself, or lies in it or below.
 pub(super) fn below(folder: &str, path: &str) -> bool {
     rest_below(folder, path).is_some()
+}
+
+/// The folders that `path` lies in, the nearest first; not the root.
+fn above(path: &str) -> impl Iterator<Item = &str> {
+    path.rmatch_indices('/').filter_map(|(at, _)| path.get(..at))
 }
 
 /// The path from `folder` on; none where it does not lie there.
@@ -388,7 +424,7 @@ impl PathScope {
     fn of_base(&self, base: &WorkspacePath) -> Self {
         match self.glob.form {
             Form::Exact => base.scope(),
-            Form::Subtree(_) | Form::Pattern(_) => base.subtree(),
+            Form::Subtree(_) | Form::Pattern(_) | Form::AnyCase(_) => base.subtree(),
         }
     }
 

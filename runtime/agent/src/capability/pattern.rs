@@ -6,7 +6,9 @@ use std::str::FromStr;
 use globset::{Glob, GlobMatcher};
 
 use super::path::{escaped, or_dot};
-use super::{Effect, HostPattern, NetRequest, PathError, PathGlob, PathScope, RunPattern, Touched, WorkspacePath};
+use super::{
+    Effect, Grant, HostPattern, NetRequest, PathError, PathGlob, PathScope, RunPattern, Touched, WorkspacePath,
+};
 use crate::plain;
 
 /// What somebody types at most, in bytes.
@@ -72,14 +74,16 @@ impl EffectPattern {
         Self::parse_with(text, PathGlob::parse)
     }
 
-    /// [`EffectPattern::parse`], where small letters and capitals are the same in a path.
+    /// [`EffectPattern::parse`], where small letters and capitals are the same in a path, and a path means itself alone.
     pub fn parse_in_any_case(text: &str) -> Result<Self, EffectPatternError> {
         Self::parse_with(text, PathGlob::parse_in_any_case)
     }
 
     fn parse_with(text: &str, glob: fn(&str) -> Result<PathGlob, PathError>) -> Result<Self, EffectPatternError> {
+        // Nothing has a name that begins or ends so, and a prohibition that can hold for nothing is none.
+        let text = text.trim();
         let (word, pattern) = match text.split_once(':') {
-            Some((word, pattern)) => (word, Some(pattern)),
+            Some((word, pattern)) => (word, Some(pattern.trim_start())),
             None => (text, None),
         };
         let class = CLASSES.into_iter().find(|known| *known == word);
@@ -101,6 +105,11 @@ impl EffectPattern {
         Ok(Self { text: text.to_owned(), class, form })
     }
 
+    /// Every effect.
+    pub fn everything() -> Self {
+        Self { text: "all".to_owned(), class: None, form: Form::Whole }
+    }
+
     /// The narrowest pattern that people can type for `effect`: of just that, where it can be written, else of its class.
     pub fn exactly(effect: &Effect) -> Self {
         let class = effect.class();
@@ -112,17 +121,46 @@ impl EffectPattern {
 
     /// Whether all of `effect` surely belongs to it: what an allowance needs.
     pub fn covers(&self, effect: &Effect) -> bool {
-        self.judge(effect, |glob, from, to| glob.matches(from) && glob.matches(to))
+        if self.class.is_some_and(|class| class != effect.class()) {
+            return false;
+        }
+        match (&self.form, effect) {
+            (Form::Whole, _) => true,
+            (Form::Paths(glob), effect) => match effect.touched() {
+                Touched::Scope(scope) => glob.covers(&scope.glob),
+                Touched::Places { from, to } => glob.matches(from.as_str()) && glob.matches(to.as_str()),
+                Touched::Nothing => false,
+            },
+            (Form::Host(host), Effect::Fetch(request)) => host.matches(request),
+            (Form::Program(pattern), Effect::Run(line)) => pattern.matches(line),
+            (Form::Name(glob), Effect::CallPlugin(plugin, _)) if glob.is_match(plugin.to_string()) => true,
+            (Form::Name(glob), Effect::CallServer { server, .. }) if glob.is_match(server.to_string()) => true,
+            (Form::Name(glob), effect) => glob.is_match(effect.key()),
+            (Form::Host(_) | Form::Program(_), _) => false,
+        }
     }
 
-    /// Whether some of `effect` belongs to it, as far as single paths tell: what a prohibition needs. A whole folder
-    /// with forbidden paths in it is not forbidden: its entries are judged one by one. A program that runs others is
-    /// forbidden with any program: what it runs is not told.
+    /// Whether some of `effect` may belong to it, as far as single paths tell: what a prohibition needs. It is never less
+    /// than what the same pattern covers, and more where it can be read in several ways: what lies below a path, a command
+    /// with further options, a plugin without its namespace. A whole folder with forbidden paths in it is not forbidden:
+    /// its entries are judged one by one. A program that runs others is forbidden with any program: what it runs is not
+    /// told.
     pub fn touches(&self, effect: &Effect) -> bool {
-        let hidden =
-            || matches!(&self.form, Form::Program(_)) && matches!(effect, Effect::Run(line) if line.is_opaque());
-        let sent = || matches!((&self.form, effect), (Form::Host(host), Effect::Fetch(to)) if host.touches(to));
-        self.judge(effect, |glob, from, to| glob.matches(from) || glob.matches(to)) || hidden() || sent()
+        if self.class.is_some_and(|class| class != effect.class()) {
+            return false;
+        }
+        match (&self.form, effect) {
+            (Form::Whole, _) => true,
+            (Form::Paths(glob), effect) => match effect.touched() {
+                Touched::Scope(scope) => glob.bars(&scope.glob),
+                Touched::Places { from, to } => glob.bars_path(from.as_str()) || glob.bars_path(to.as_str()),
+                Touched::Nothing => false,
+            },
+            (Form::Host(host), Effect::Fetch(request)) => host.touches(request),
+            (Form::Program(pattern), Effect::Run(line)) => line.is_opaque() || pattern.touches(line),
+            (Form::Name(glob), effect) => names(effect).iter().any(|name| glob.is_match(name)),
+            (Form::Host(_) | Form::Program(_), _) => false,
+        }
     }
 
     /// [`EffectPattern::touches`], and of a whole folder also whether anything in it may belong to it: what a
@@ -136,29 +174,67 @@ impl EffectPattern {
         (of_class && effect.scope().is_some_and(inside)) || self.touches(effect)
     }
 
+    /// Whether there may be an effect in both.
+    pub fn meets(&self, other: &Self) -> bool {
+        if self.class.is_some() && other.class.is_some() && self.class != other.class {
+            return false;
+        }
+        match (&self.form, &other.form) {
+            (Form::Whole, _) | (_, Form::Whole) => true,
+            (Form::Paths(one), Form::Paths(other)) => one.may_meet(other),
+            // Two names, hosts or commands that differ may both mean a third.
+            (_, _) => true,
+        }
+    }
+
+    /// Whether `right` may be a right to something that belongs to it.
+    pub fn may_need(&self, right: &Grant) -> bool {
+        let of_class = |classes: &[&str]| self.class.is_none_or(|class| classes.contains(&class));
+        let of_paths = |glob: &PathGlob| match &self.form {
+            Form::Paths(own) => own.may_meet(glob),
+            Form::Whole | Form::Host(_) | Form::Program(_) | Form::Name(_) => true,
+        };
+        match right {
+            Grant::Read(glob) => of_class(&["read"]) && of_paths(glob),
+            Grant::Write(glob) => of_class(&["write", "delete", "move"]) && of_paths(glob),
+            Grant::Net(_) => of_class(&["fetch"]),
+            Grant::Secret(right) => {
+                of_class(&["secret"]) && (self.class.is_none() || self.touches(&Effect::UseSecret(right.name.clone())))
+            }
+            Grant::Run(_) => of_class(&["run"]),
+            Grant::Kv => of_class(&["kv"]),
+            Grant::OwnFiles(folder) => of_class(&[folder.as_str()]),
+            Grant::ReadSession => of_class(&["session"]),
+            Grant::Prompt => of_class(&["prompt"]),
+            // Events are subscribed to when a session begins.
+            Grant::Hook(_) => false,
+        }
+    }
+
+    /// Whether it is about all effects of its class.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.form, Form::Whole)
+    }
+
     /// The class of the effects; none for all of them.
     pub fn class(&self) -> Option<&'static str> {
         self.class
     }
+}
 
-    fn judge(&self, effect: &Effect, moved: impl Fn(&PathGlob, &str, &str) -> bool) -> bool {
-        if self.class.is_some_and(|class| class != effect.class()) {
-            return false;
+/// All that people may call what the effect is about.
+fn names(effect: &Effect) -> Vec<String> {
+    match effect {
+        Effect::CallPlugin(plugin, tool) => {
+            let plugins = [plugin.as_str(), plugin.name()];
+            plugins.into_iter().flat_map(|plugin| [plugin.to_owned(), format!("{plugin} {tool}")]).collect()
         }
-        match (&self.form, effect) {
-            (Form::Whole, _) => true,
-            (Form::Paths(glob), effect) => match effect.touched() {
-                Touched::Scope(scope) => glob.covers(&scope.glob),
-                Touched::Places { from, to } => moved(glob, from.as_str(), to.as_str()),
-                Touched::Nothing => false,
-            },
-            (Form::Host(host), Effect::Fetch(request)) => host.matches(request),
-            (Form::Program(pattern), Effect::Run(line)) => pattern.matches(line),
-            (Form::Name(glob), Effect::CallPlugin(plugin, _)) if glob.is_match(plugin.to_string()) => true,
-            (Form::Name(glob), Effect::CallServer { server, .. }) if glob.is_match(server.to_string()) => true,
-            (Form::Name(glob), effect) => glob.is_match(effect.key()),
-            (Form::Host(_) | Form::Program(_), _) => false,
+        Effect::CallServer { server, .. } => vec![server.to_string(), effect.key()],
+        Effect::UseSecret(secret) => {
+            let plugin = secret.as_str().split_once('/').map(|(plugin, _)| plugin.to_owned());
+            plugin.into_iter().chain([secret.to_string(), secret.handle().to_owned()]).collect()
         }
+        other => vec![other.key()],
     }
 }
 
@@ -229,8 +305,10 @@ impl FromStr for EffectPattern {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::capability::{CommandLine, PluginId, RootId, ServerName, ToolName};
+    use crate::capability::{CommandLine, PluginId, RootId, SecretName, ServerName, ToolName};
 
     fn path(text: &str) -> WorkspacePath {
         WorkspacePath::new(RootId(0), text).unwrap()
@@ -288,9 +366,58 @@ mod tests {
         ] {
             let parsed = EffectPattern::parse(pattern).unwrap();
             assert_eq!(parsed.covers(&effect), covered, "{pattern} {effect}");
-            assert_eq!(parsed.touches(&effect), covered, "{pattern} {effect}");
+            assert!(parsed.touches(&effect) || !covered, "{pattern} {effect}");
             assert_eq!(parsed.to_string(), pattern);
         }
+    }
+
+    /// What a prohibition reads like is more than what an allowance may mean.
+    #[test]
+    fn a_pattern_forbids_all_that_it_reads_like() {
+        let read = |path: &str| Effect::Read(self::path(path).scope());
+        let secret = |name: &str| Effect::UseSecret(SecretName::new(name).unwrap());
+        for (pattern, effect, touched) in [
+            ("run:cargo test **", run("cargo test --config=x"), true),
+            ("run:cargo test", run("cargo --offline test a"), true),
+            ("run:cargo test **", run("cargo publish"), false),
+            ("run:cargo", run("env cargo test"), true),
+            ("read:secret", read("secret/deep/key"), true),
+            ("read:secret", read("secrets"), false),
+            ("read:secret/", read("secret/key"), true),
+            ("read:./secret", read("secret/key"), true),
+            ("read: secret ", read("secret/key"), true),
+            ("read:./se*", read("secret/key"), true),
+            ("read:a//se*/", read("a/secret/key"), true),
+            ("read:*.d", read("x.d/deep/key"), true),
+            ("read:*.d", read("x/y.d"), false),
+            ("read:secret", Effect::Read(path("secret/deep").subtree()), true),
+            ("read:secret", Effect::Read(path("secret").subtree()), true),
+            ("read:secret", Effect::Read(path("").subtree()), false),
+            ("read:*", Effect::Read(path("").subtree()), false),
+            ("read:.", Effect::Read(path("").subtree()), true),
+            ("delete:notes/*", Effect::Delete(path("notes/a/b").subtree()), true),
+            ("delete:notes/**", Effect::Delete(path("notes").subtree()), true),
+            ("move:secret", Effect::Move { from: path("a"), to: path("secret/a") }, true),
+            ("plugin:notes", plugin(), true),
+            ("plugin:notes notes__add", plugin(), true),
+            ("plugin:aar", plugin(), false),
+            ("server:wiki", server(), true),
+            ("secret:acme:weather", secret("acme:weather/key"), true),
+            ("secret:key", secret("acme:weather/key"), true),
+            ("secret:acme:weather", secret("acme:weather-2/key"), false),
+            ("fetch:https://good.com/a", fetch("good.com"), false),
+            ("fetch:https://*", fetch("10.0.0.1"), true),
+        ] {
+            let parsed = EffectPattern::parse(pattern).unwrap();
+            assert_eq!(parsed.touches(&effect), touched, "{pattern} {effect}");
+            assert!(parsed.may_touch(&effect) || !touched, "{pattern} {effect}");
+        }
+        let fixed = EffectPattern::parse_in_any_case("write:**/.git").unwrap();
+        assert!(fixed.touches(&Effect::Write(path("a/.GIT").scope())));
+        assert!(
+            !fixed.touches(&Effect::Write(path("a/.git/info").scope())),
+            "of the runtime's own list each is one path"
+        );
     }
 
     #[test]
@@ -381,6 +508,48 @@ mod tests {
             ("fetch:good.com", "`good.com` is not a valid path pattern: expected `scheme://host`"),
         ] {
             assert_eq!(EffectPattern::parse(text).unwrap_err().to_string(), error, "{text}");
+        }
+    }
+
+    /// An effect of any class that has a pattern, with names that such patterns are likely to meet.
+    fn some_effect() -> impl Strategy<Value = Effect> {
+        let names = "(a|b|ab)(/(a|b|-b)){0,2}";
+        let words = proptest::collection::vec("-?-?[ab]{1,2}|a b|\\*", 0..4);
+        let scoped = |(class, at, tree): (usize, String, bool)| {
+            let scope = if tree { path(&at).subtree() } else { path(&at).scope() };
+            let classes = [Effect::Read, Effect::Write, Effect::Delete];
+            classes[class % classes.len()](scope)
+        };
+        let fetched = |(host, path): (String, String)| {
+            Effect::Fetch(NetRequest { scheme: "https".into(), host, port: 443, path: format!("/{path}") })
+        };
+        let called = |(name, tool): (String, String)| {
+            let plugin = PluginId::new(format!("a:{name}")).unwrap();
+            Effect::CallPlugin(plugin, ToolName::new(tool).unwrap())
+        };
+        prop_oneof![
+            (0usize..3, names, any::<bool>()).prop_map(scoped),
+            (names, names).prop_map(|(from, to)| Effect::Move { from: path(&from), to: path(&to) }),
+            ("[ab]", words).prop_map(|(program, arguments)| Effect::Run(CommandLine { program, arguments })),
+            ("([ab]\\.){0,2}[ab]|10\\.0\\.0\\.1", "[ab%]?(/[ab])?").prop_map(fetched),
+            ("[ab]", "[ab]").prop_map(called),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+        /// A no that is weaker than a yes of the same words would be a hole.
+        #[test]
+        fn a_pattern_never_forbids_less_than_it_allows(
+            class in proptest::sample::select(vec!["read", "write", "delete", "move", "run", "fetch", "plugin", "all"]),
+            pattern in "(:(https://)?(\\*\\.)?[ab*]{1,2}([ :/.](-?-?[ab]|\\*{1,2}|\\?)){0,3})?",
+            effect in some_effect(),
+        ) {
+            if let Ok(pattern) = EffectPattern::parse(&format!("{class}{pattern}")) {
+                prop_assert!(pattern.touches(&effect) || !pattern.covers(&effect), "{pattern} {effect}");
+                prop_assert!(pattern.may_touch(&effect) || !pattern.touches(&effect), "{pattern} {effect}");
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The right to run a program: which one, with which arguments, and which variables of the environment it gets.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,6 +23,36 @@ impl RunPattern {
         self.fits(line, |pattern, argument| pattern == argument || (pattern == "*" && is_free(argument)))
     }
 
+    /// Whether that command line reads like one of these, or like more of one: what a prohibition needs. The program may
+    /// be named by its path, a `*` stands for any text in a word and a `**` for any number of words; further options, each
+    /// with or without a value behind it, may stand anywhere, and anything at the end. What is in quotes is any.
+    pub fn touches(&self, line: &CommandLine) -> bool {
+        let [wanted, given] = [&self.program, &line.program].map(|program| bare(program));
+        if !reads_like(&self.program, &line.program) && !reads_like(wanted, given) {
+            return false;
+        }
+        let quoted = |word: &&str| word.starts_with(['"', '\'']);
+        let wanted: Vec<&str> = self.arguments.iter().map(String::as_str).take_while(|word| !quoted(word)).collect();
+        // How many of them are done with, and whether the next argument may be an option's value.
+        let mut places = BTreeSet::from([(0, false)]);
+        let mut arguments = line.arguments.iter();
+        loop {
+            let spanned = |at: usize| at + wanted.iter().skip(at).take_while(|pattern| **pattern == "**").count();
+            places = places.iter().flat_map(|&(at, valued)| [(at, valued), (spanned(at), valued)]).collect();
+            if places.iter().any(|(at, _)| *at == wanted.len()) {
+                return true;
+            }
+            let Some(argument) = arguments.next() else { return false };
+            let is_option = argument.starts_with('-');
+            let after = |&(at, valued): &(usize, bool)| {
+                let pattern = wanted.get(at).copied().unwrap_or_default();
+                let stays = (is_option || valued || pattern == "**").then_some((at, is_option));
+                [stays, reads_like(pattern, argument).then_some((at + 1, false))]
+            };
+            places = places.iter().flat_map(after).flatten().collect();
+        }
+    }
+
     /// Whether the program is the same, and each argument fits by itself into its place or the last `**`.
     fn fits(&self, line: &CommandLine, one: impl Fn(&str, &str) -> bool) -> bool {
         if line.program != self.program {
@@ -38,6 +69,23 @@ impl RunPattern {
         fixed.iter().zip(first).all(|(pattern, argument)| one(pattern, argument))
             && more.iter().all(|argument| one("*", argument))
     }
+}
+
+/// A program's name without its folder.
+fn bare(program: &str) -> &str {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.strip_suffix(".exe").unwrap_or(name)
+}
+
+/// Whether `text` is the pattern, with anything in the place of each `*`.
+fn reads_like(pattern: &str, text: &str) -> bool {
+    let Some((begin, rest)) = pattern.split_once('*') else { return pattern == text };
+    let mut between: Vec<&str> = rest.split('*').collect();
+    let end = between.pop().unwrap_or_default();
+    let left = between.into_iter().try_fold(text.strip_prefix(begin), |left, part| {
+        left.and_then(|left| left.split_once(part).map(|(_, left)| Some(left)))
+    });
+    left.flatten().is_some_and(|left| left.ends_with(end))
 }
 
 /// Whether it can stand for a `*`: no option, and nothing that ends an argument early.
@@ -251,6 +299,45 @@ mod tests {
         for bad in [&["push"][..], &["log", "--upload-pack=x"], &["log", "a\nb"], &[]] {
             assert!(!pattern.matches(&line("git", bad)), "{bad:?}");
         }
+    }
+
+    /// A no is about all that somebody who reads it would think of.
+    #[test]
+    fn a_forbidden_command_is_forbidden_in_every_form_of_it() {
+        for (program, arguments, line, touched) in [
+            ("git", &["**"][..], &["git", "--no-pager", "log"][..], true),
+            ("git", &["**"], &["git"], true),
+            ("git", &["**"], &["gitk"], false),
+            ("git", &[], &["git", "push"], true),
+            ("git", &[], &["/usr/bin/git", "push"], true),
+            ("git", &[], &["git.exe", "push"], true),
+            ("/usr/bin/git", &[], &["git", "push"], true),
+            ("git*", &[], &["git-lfs", "push"], true),
+            ("*", &["push"], &["hg", "push"], true),
+            ("*", &["push"], &["hg", "pull"], false),
+            ("git", &["push", "**"], &["git", "push", "--force"], true),
+            ("git", &["push"], &["git", "push", "origin", "main"], true),
+            ("git", &["push"], &["git", "-C", "elsewhere", "push"], true),
+            ("git", &["push"], &["git", "-c", "a=b", "--no-pager", "push", "-f"], true),
+            ("git", &["push"], &["git", "pull"], false),
+            ("git", &["push"], &["git", "commit", "-m", "push"], false),
+            ("git", &["push"], &["git", "stash", "push"], false),
+            ("git", &["push", "--force"], &["git", "push", "origin", "--force"], false),
+            ("git", &["push", "**", "--force"], &["git", "push", "origin", "--force"], true),
+            ("git", &["push", "*", "main"], &["git", "push", "-u", "origin", "main"], true),
+            ("git", &["push", "*"], &["git", "push", "-f"], true),
+            ("git", &["push", "*"], &["git", "push"], false),
+            ("rm", &["-rf", "*"], &["rm", "-rf", "a\nb"], true),
+            ("rm", &["-rf*"], &["rm", "-rfv", "x"], true),
+            ("cargo", &["*sh"], &["cargo", "publish"], true),
+            ("git", &["commit", "-m", "\"a", "b\""], &["git", "commit", "-m", "a b"], true),
+        ] {
+            let [program_line, given @ ..] = line else { panic!("a line has a program") };
+            let line = self::line(program_line, given);
+            assert_eq!(pattern(program, arguments).touches(&line), touched, "{program} {arguments:?}: {line}");
+        }
+        let many = vec!["-x"; 2000];
+        assert!(!pattern("git", &["**", "*a*", "**", "push"]).touches(&line("git", &many)), "and it ends soon");
     }
 
     /// What stands in the place of a star is the plugin's, and it gets nowhere with it.
