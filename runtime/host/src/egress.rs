@@ -19,7 +19,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp_runtime_agent::capability::Effect;
+use acp_runtime_agent::capability::{Effect, NetRequest};
 use acp_runtime_agent::gate::{Permit, Refusal};
 use futures::future::BoxFuture;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -76,6 +76,13 @@ pub trait Gatekeeper: Send + Sync {
 
     /// What the gate has allowed is not done, by the rule that is named.
     fn undone(&self, effect: &Effect, by: &str);
+}
+
+/// What is wrong with the address that a request names: of no public network, and not this machine's. None where nothing
+/// is, or where a name must be looked up for that.
+pub fn why_never(request: &NetRequest) -> Option<&'static str> {
+    let named = request.host.trim_start_matches('[').trim_end_matches(']');
+    named.parse::<IpAddr>().ok().filter(|_| !request.is_local()).and_then(address::why_not)
 }
 
 /// How a request goes on.

@@ -72,13 +72,12 @@ impl SecretDesk {
     }
 
     /// The value, for a request that the gate has allowed; from now on it is kept out of what the plugin gets and says.
-    /// The error names the rule that stops it.
-    pub(crate) async fn lend(&self, right: &SecretRight) -> Result<SecretText, String> {
-        let kept = self.store.secret(&right.name).await?;
-        let secret = kept.ok_or_else(|| {
-            format!("none is kept; the user can do that with `acp-runtime secret set {}`", right.name)
-        })?;
-        self.filter.learn(&secret)?;
+    /// The error names the rule that stops it, in a word and for people.
+    pub(crate) async fn lend(&self, right: &SecretRight) -> Result<SecretText, (&'static str, String)> {
+        let kept = self.store.secret(&right.name).await.map_err(|why| ("unusable", why))?;
+        let none = || format!("none is kept; the user can do that with `acp-runtime secret set {}`", right.name);
+        let secret = kept.ok_or_else(|| ("missing", none()))?;
+        self.filter.learn(&secret).map_err(|why| ("unusable", why.to_owned()))?;
         Ok(secret)
     }
 

@@ -37,7 +37,9 @@ pub enum EgressError {
     Secret {
         /// Its handle.
         name: String,
-        /// The rule.
+        /// The rule in a word, as the audit has it: `missing`, `unusable`, `audience`, `placement`.
+        rule: &'static str,
+        /// The rule, for people.
         why: String,
     },
     /// More than it may be.
@@ -81,7 +83,7 @@ impl EgressError {
             }
             Self::Request(_) => "leave it out: the host makes it itself",
             Self::Redirect(_) => "ask for the address that it names, if that is wanted",
-            Self::Secret { .. } => "the user can see with `acp-runtime doctor` what is missing",
+            Self::Secret { .. } => "the user can see with `acp-runtime plugin doctor` what is missing",
             Self::Limit(_) | Self::NoPermit(_) => "ask for less",
             Self::TimedOut { .. } | Self::Unreachable { .. } => "try again later",
             Self::Answer { .. } => "ask another way, or elsewhere",

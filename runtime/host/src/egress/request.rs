@@ -113,17 +113,17 @@ impl Request {
     /// With a secret, which is sent to its audience alone. It takes no place that is taken, so that what is sent there is
     /// known to be the secret and nothing else.
     pub(crate) fn with_secret(mut self, right: &SecretRight, secret: SecretText) -> Result<Self, EgressError> {
-        let bad = |why: String| EgressError::Secret { name: right.name.handle().to_owned(), why };
+        let bad = |rule, why: String| EgressError::Secret { name: right.name.handle().to_owned(), rule, why };
         let to = self.target.request();
         if !right.audience.matches(&to) {
-            return Err(bad(format!("it is for `{}`, and the request goes to `{to}`", right.audience)));
+            return Err(bad("audience", format!("it is for `{}`, and the request goes to `{to}`", right.audience)));
         }
         let taken = match &right.place {
             SecretPlace::Header { name, .. } => self.headers.contains_key(name.as_str()),
             SecretPlace::Query(name) => self.target.url().query_pairs().any(|(taken, _)| taken == name.as_str()),
         };
         if taken || self.secrets.iter().any(|lent| lent.right.place == right.place) {
-            return Err(bad("its place in the request is taken already".to_owned()));
+            return Err(bad("placement", "its place in the request is taken already".to_owned()));
         }
         self.secrets.push(Lent { right: right.clone(), secret });
         Ok(self)
@@ -140,6 +140,7 @@ impl Request {
                 SecretPlace::Header { name, prefix } => {
                     let bad = || EgressError::Secret {
                         name: right.name.handle().to_owned(),
+                        rule: "unusable",
                         why: "there are characters in it that no header has".to_owned(),
                     };
                     let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;

@@ -6,7 +6,7 @@ use acp_runtime_agent::capability::{Effect, SecretRight};
 use bytes::Bytes;
 
 use super::secrets::declared;
-use crate::egress::{Body, EgressError, Manner, Request, Target};
+use crate::egress::{Body, EgressError, Gatekeeper as _, Manner, Request, Target};
 use crate::state::{Call, HostError};
 
 /// A request as the guest gives it.
@@ -54,15 +54,30 @@ async fn send_with(call: &mut Call, request: GuestRequest) -> Result<GuestRespon
     effects.extend(rights.iter().map(|right| Effect::UseSecret(right.name.clone())));
     let keeper = call.keeper()?;
     let permit = call.authorize(effects).await?;
-    for right in rights {
-        let lent = desks.secrets.lend(right).await;
-        let lent = lent.map_err(|why| EgressError::Secret { name: right.name.handle().to_owned(), why });
-        sent = lent.and_then(|secret| sent.with_secret(right, secret)).inspect_err(|error| {
-            // People look for the reason where the plugin's log is.
-            call.log.line("warn", "secrets", &error.to_string());
-        })?;
+    let mut unsent = None;
+    for right in &rights {
+        let bad = |(rule, why)| EgressError::Secret { name: right.name.handle().to_owned(), rule, why };
+        let lent = desks.secrets.lend(right).await.map_err(bad);
+        sent = match lent.and_then(|secret| sent.clone().with_secret(right, secret)) {
+            Ok(laden) => laden,
+            Err(error) => {
+                unsent = Some(error);
+                break;
+            }
+        };
     }
-    let response = desk.send(&keeper, Some(&permit), sent, Manner { follows, time }).await?;
+    let answered = match unsent {
+        Some(error) => Err(error),
+        None => desk.send(&keeper, Some(&permit), sent, Manner { follows, time }).await,
+    };
+    if let Err(error @ EgressError::Secret { name, rule, .. }) = &answered {
+        // People look for the reason where the plugin's log is, and in the audit.
+        call.log.line("warn", "secrets", &error.to_string());
+        if let Some(right) = rights.iter().find(|right| right.name.handle() == name) {
+            keeper.undone(&Effect::UseSecret(right.name.clone()), rule);
+        }
+    }
+    let response = answered?;
     let headers = response.headers.iter().map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()));
     Ok(GuestResponse {
         status: response.status,
