@@ -32,6 +32,7 @@ mod fetch;
 mod foreign;
 mod full_disk;
 mod git_paths;
+mod grants;
 mod held_store;
 mod help_pages;
 mod hooks;

@@ -154,7 +154,7 @@ async fn a_no_always_wins() {
         // A plugin does not see it.
         assert!(said(stats).await.contains(&files(1)), "{mode}");
     }
-    assert!(said("/permissions").await.contains("An answer about a plugin holds while it has the same publisher"));
+    assert!(said("/permissions").await.contains("A yes about a plugin holds while it has the same publisher"));
     let unknown = said("/permissions revoke grep read:src").await;
     assert_eq!(unknown, "error: there is no answer `grep read:src`\nhint: type `/permissions` for their numbers");
     let back = said("/permissions revoke read_file read:src/**").await;
@@ -235,7 +235,8 @@ async fn a_plugin_from_a_path_is_asked_about_each_time() {
     assert_eq!(
         refused,
         "error: `aar:code-stats` is named by a path in the configuration, and what changes under its name is never \
-         allowed for good\nhint: install it with `acp-runtime plugin install`"
+         allowed for good\nhint: install it with `acp-runtime plugin install`, or allow it here and now: `/permissions \
+         allow --scope session aar:code-stats read`"
     );
     let kept = editor.prompt(&session, "/permissions deny aar:code-stats read").await.text();
     assert!(kept.contains("1. plugin aar:code-stats: read denied"), "{kept}");

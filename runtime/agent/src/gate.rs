@@ -6,17 +6,20 @@
 //! Every decision is audited. Knows nothing about how a person is asked, where grants are kept or how links are followed:
 //! those are ports.
 
+mod asking;
 mod audit;
+mod book;
 mod concern;
 mod lent;
+mod questions;
 mod why;
 mod wish;
 
 use std::borrow::Cow;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use serde_json::Value;
 
 use crate::capability::{CommandName, Effect, EffectPattern, GrantSet, PanelName, PluginId, ToolName};
@@ -24,10 +27,14 @@ use crate::options::SharedLeeway;
 use crate::plain;
 use crate::policy::{Decision, Policy, Rule};
 use crate::transcript::{ToolCallId, ToolContent};
+pub use asking::{Approval, Approver, Ask};
 use audit::Request;
-pub use audit::{AuditEntry, AuditSink};
+pub use audit::{AuditEntry, AuditSink, Settled, Verdict};
+pub use book::{GrantBook, Introduction, Remembered, Scope};
 pub use concern::Concern;
 pub use lent::{Lent, Refused, Way};
+pub use questions::QUESTIONS;
+use questions::Questions;
 use why::Why;
 pub use wish::Ground;
 use wish::Wish;
@@ -78,6 +85,14 @@ impl Origin {
         }
     }
 
+    /// The plugin whose code asks; none where it is none.
+    pub fn plugin(&self) -> Option<&PluginId> {
+        match self {
+            Self::Plugin { plugin, .. } => Some(plugin),
+            Self::Model { .. } | Self::Panel(_) | Self::Command(_) | Self::Prompt => None,
+        }
+    }
+
     /// The tool call that it belongs to.
     pub fn call(&self) -> Option<&ToolCallId> {
         match self {
@@ -121,99 +136,6 @@ impl Permit {
     /// Whether a person was asked: what they were shown may have changed meanwhile.
     pub fn was_asked(&self) -> bool {
         self.asked
-    }
-}
-
-/// A question to the person, written by the runtime.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ask {
-    /// The tool call that it is about; none outside of one.
-    pub call: Option<ToolCallId>,
-    /// Who wants it: `tool write_file`, `plugin aar:notes`.
-    pub subject: String,
-    /// One line: who wants to do what. A path that a link leads from is named beside where it leads.
-    pub title: String,
-    /// What exactly, with all links followed; never empty.
-    pub effects: Vec<Effect>,
-    /// What the effect would change, where that can be shown.
-    pub content: Vec<ToolContent>,
-    /// The exact arguments.
-    pub raw: Option<Value>,
-    /// Whether `always` may be offered: never for programs, and not for code that changes under its name.
-    pub may_remember: bool,
-}
-
-/// What the person answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Approval {
-    /// Yes, this time.
-    AllowOnce,
-    /// Yes, and do not ask again.
-    AllowAlways,
-    /// No, this time.
-    RejectOnce,
-    /// No, and do not ask again.
-    RejectAlways,
-    /// The question went away without an answer.
-    Cancelled,
-    /// Nobody answered in that time.
-    Late(Duration),
-    /// There is nobody to ask.
-    NoChannel,
-    /// What the client answered is no answer.
-    Malformed,
-}
-
-/// Asks the person.
-pub trait Approver: Send + Sync {
-    /// Asks and waits. Dropping the future withdraws the question.
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Approval>;
-
-    /// What was allowed beforehand, where there is no person to ask and all else is a no; none where a person is asked.
-    fn beforehand(&self) -> Option<&[EffectPattern]> {
-        None
-    }
-}
-
-/// An answer that was given for good.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remembered {
-    /// Yes or no.
-    pub allowed: bool,
-    /// What it is about, as it can be typed: `read:secret/**`.
-    pub about: String,
-}
-
-/// What was granted and remembered. A book without a memory asks each time.
-pub trait GrantBook: Send + Sync {
-    /// The rights of a plugin; none where it is not known.
-    fn grants(&self, plugin: &PluginId) -> Option<GrantSet>;
-
-    /// A remembered answer.
-    fn remembered<'a>(&'a self, origin: &'a Origin, effect: &'a Effect) -> BoxFuture<'a, Option<Remembered>> {
-        let _ = (origin, effect);
-        Box::pin(async { None })
-    }
-
-    /// What was refused to `origin` for good, as it is now; nothing where there is no memory.
-    fn refused<'a>(&'a self, origin: &'a Origin) -> BoxFuture<'a, Refused> {
-        let _ = origin;
-        Box::pin(async {
-            let nothing: Refused = Arc::new(|_| None);
-            nothing
-        })
-    }
-
-    /// Whether a yes may be remembered: not for code that changes under its name.
-    fn keeps(&self, origin: &Origin) -> bool {
-        let _ = origin;
-        false
-    }
-
-    /// Remembers an answer for this project, before the gate goes on.
-    fn remember<'a>(&'a self, origin: &'a Origin, effect: &'a Effect, allowed: bool) -> BoxFuture<'a, ()> {
-        let _ = (origin, effect, allowed);
-        Box::pin(async {})
     }
 }
 
@@ -273,6 +195,7 @@ pub struct Gate {
     book: Arc<dyn GrantBook>,
     audit: Arc<dyn AuditSink>,
     ground: Arc<dyn Ground>,
+    questions: Arc<Questions>,
     /// The call that all calls here are a part of.
     behalf: Option<ToolCallId>,
 }
@@ -287,7 +210,18 @@ impl Gate {
         audit: Arc<dyn AuditSink>,
         ground: Arc<dyn Ground>,
     ) -> Self {
-        Self { policy, leeway, approver, book, audit, ground, behalf: None }
+        Self { policy, leeway, approver, book, audit, ground, questions: Arc::default(), behalf: None }
+    }
+
+    /// The same, with another bound on how often a plugin may have the person asked in one turn.
+    #[must_use]
+    pub fn asking_at_most(self, questions: NonZeroU32) -> Self {
+        Self { questions: Arc::new(Questions::at_most(questions)), ..self }
+    }
+
+    /// A turn begins: what plugins had asked in the one before counts no more.
+    pub(crate) fn turn(&self) {
+        self.questions.turn();
     }
 
     /// The same gate for a child of the session, whose calls are all a part of `call`: a person knows no others.
@@ -300,6 +234,7 @@ impl Gate {
             book: self.book.clone(),
             audit: self.audit.clone(),
             ground: self.ground.clone(),
+            questions: self.questions.clone(),
             behalf: Some(call),
         }
     }
@@ -345,29 +280,41 @@ impl Gate {
             wishes.extend(exhibit.concerns.first().map(Concern::wish));
         }
         let pressed = !exhibit.concerns.is_empty();
-        let mut open = Vec::new();
+        let (mut open, mut lent) = (Vec::new(), Vec::with_capacity(wishes.len()));
         for wish in &wishes {
-            let decision = match self.judge(&origin, wish) {
+            let Judged { decision, remembered, is_lent } = self.judged(&origin, wish).await;
+            lent.push(is_lent);
+            let decision = match decision {
                 Decision::Deny(rule) => return Err(self.refuse_by_rule(&origin, wish, &rule, request)),
                 decision @ (Decision::Allow | Decision::Ask) => decision,
             };
             // Whatever allows it, a no that was given for good goes before that.
-            match (self.remembered(&origin, wish).await, decision) {
-                (Some(Remembered { allowed: false, about }), _) => {
+            match (remembered, decision) {
+                (Some(Remembered { allowed: false, about, .. }), _) => {
                     return Err(self.refuse(&origin, wish, "remembered", Why::Remembered(&about), request));
                 }
                 (None | Some(Remembered { allowed: true, .. }), _) if pressed => open.push(wish),
-                (_, Decision::Allow) => self.note(&origin, wish, true, "policy", request),
-                (Some(Remembered { allowed: true, .. }), _) => self.note(&origin, wish, true, "remembered", request),
-                (None, _) => open.push(wish),
+                (_, Decision::Allow) => {
+                    self.note(&origin, wish, true, if is_lent { "remembered" } else { "policy" }, request);
+                }
+                (Some(Remembered { allowed: true, .. }), _) if !is_plugins_run(&origin, wish) => {
+                    self.note(&origin, wish, true, "remembered", request);
+                }
+                (remembered, _) => {
+                    if let (Some(plugin), Some(_)) = (origin.plugin(), remembered) {
+                        // Whoever has said yes since is asked again.
+                        self.questions.forgive(plugin, wish.real.class());
+                    }
+                    open.push(wish);
+                }
             }
         }
         if let Some(first) = open.first() {
             let before = self.stamps(&open).await;
             self.ask(&origin, &open, first, exhibit, request).await?;
             // While the question was open the mode may have become narrower; what it forbids now, no answer allows.
-            for wish in &wishes {
-                if let Decision::Deny(rule) = self.judge(&origin, wish) {
+            for (wish, is_lent) in wishes.iter().zip(lent) {
+                if let Decision::Deny(rule) = self.judge(&origin, wish, is_lent) {
                     return Err(self.refuse_by_rule(&origin, wish, &rule, request));
                 }
             }
@@ -388,12 +335,13 @@ impl Gate {
         let (origin, wishes) = (self.known(origin), self.wishes(effects).await);
         let mut by = Vec::with_capacity(wishes.len());
         for wish in &wishes {
-            let decision = self.judge(&origin, wish);
-            let remembered = self.remembered(&origin, wish).await.map(|answer| answer.allowed);
+            let Judged { decision, remembered, is_lent } = self.judged(&origin, wish).await;
+            let remembered = remembered.map(|answer| answer.allowed);
             by.push(match (remembered, decision) {
                 (Some(false), _) | (_, Decision::Deny(_)) | (None, Decision::Ask) => return None,
-                (_, Decision::Allow) => "policy",
-                (Some(true), Decision::Ask) => "remembered",
+                (Some(true), Decision::Ask) if is_plugins_run(&origin, wish) => return None,
+                (_, Decision::Allow) if !is_lent => "policy",
+                (_, Decision::Allow | Decision::Ask) => "remembered",
             });
         }
         for (wish, by) in wishes.iter().zip(by) {
@@ -416,14 +364,32 @@ impl Gate {
         wishes
     }
 
-    /// What is denied to everyone holds for the name that was given, too: a rule about a link says what it says.
-    fn judge(&self, origin: &Origin, wish: &Wish) -> Decision {
+    /// Judges by the rules and by what was answered. A yes is also a right to what the plugin's manifest asks for, as if it
+    /// had been granted with the plugin; what the manifest does not ask for, no answer is looked for.
+    async fn judged(&self, origin: &Origin, wish: &Wish) -> Judged {
+        let decision = self.judge(origin, wish, false);
+        let remembered = match decision {
+            Decision::Deny(Rule::NotGranted) | Decision::Allow | Decision::Ask => self.remembered(origin, wish).await,
+            Decision::Deny(_) => None,
+        };
+        match (&decision, &remembered) {
+            (Decision::Deny(Rule::NotGranted), Some(Remembered { allowed: true, .. })) => {
+                Judged { decision: self.judge(origin, wish, true), remembered, is_lent: true }
+            }
+            (_, Some(_) | None) => Judged { decision, remembered, is_lent: false },
+        }
+    }
+
+    /// What is denied to everyone holds for the name that was given, too: a rule about a link says what it says. `lent`:
+    /// it was granted to the plugin by an answer.
+    fn judge(&self, origin: &Origin, wish: &Wish, lent: bool) -> Decision {
         if let Some(rule) = self.policy.forbids(&wish.named) {
             return Decision::Deny(rule);
         }
         let (effect, leeway) = (&wish.real, self.leeway.get());
         match origin {
             Origin::Plugin { plugin, .. } => match self.book.grants(plugin) {
+                Some(grants) if lent => self.policy.decide(effect, &grants.and_live(effect), leeway),
                 Some(grants) => self.policy.decide(effect, &grants, leeway),
                 None => Decision::Deny(Rule::NotGranted),
             },
@@ -434,7 +400,7 @@ impl Gate {
     }
 
     /// A remembered no about the name that was given is one, and so is one about what a move does besides; a yes counts for
-    /// where it leads, and not for code that changes under its name.
+    /// where it leads, and for code that changes under its name no longer than a session.
     async fn remembered(&self, origin: &Origin, wish: &Wish) -> Option<Remembered> {
         let besides: Vec<Effect> = wish.named.besides().into_iter().chain(wish.real.besides()).collect();
         for other in wish.is_elsewhere().then_some(&wish.named).into_iter().chain(&besides) {
@@ -444,7 +410,7 @@ impl Gate {
             }
         }
         let answer = self.book.remembered(origin, &wish.real).await;
-        answer.filter(|answer| !answer.allowed || self.book.keeps(origin))
+        answer.filter(|answer| !answer.allowed || answer.scope == Scope::Session || self.book.keeps(origin))
     }
 
     async fn stamps(&self, wishes: &[&Wish]) -> Vec<u64> {
@@ -453,56 +419,6 @@ impl Gate {
             stamps.push(wish.stamp(&*self.ground).await);
         }
         stamps
-    }
-
-    async fn ask(
-        &self,
-        origin: &Origin,
-        open: &[&Wish],
-        first: &Wish,
-        exhibit: Exhibit,
-        request: Request,
-    ) -> Result<(), Refusal> {
-        let Exhibit { content, raw, concerns } = exhibit;
-        let subject = origin.subject();
-        // A hook asks each time, whatever was answered before.
-        let plain = concerns.is_empty() && self.book.keeps(origin);
-        let may_remember = plain && !open.iter().any(|wish| matches!(wish.real, Effect::Run(_)));
-        let approval = self
-            .approver
-            .ask(Ask {
-                call: origin.call().cloned(),
-                title: {
-                    let effects: Vec<String> = open.iter().map(ToString::to_string).collect();
-                    format!("{subject}: {}{}", effects.join(", "), Concern::told(&concerns))
-                },
-                subject,
-                effects: open.iter().map(|wish| wish.real.clone()).collect(),
-                content: concerns.iter().map(Concern::shown).chain(content).collect(),
-                raw,
-                may_remember,
-            })
-            .await;
-        let allowed = matches!(approval, Approval::AllowOnce | Approval::AllowAlways);
-        if (may_remember && approval == Approval::AllowAlways) || approval == Approval::RejectAlways {
-            for wish in open {
-                self.book.remember(origin, &wish.real, allowed).await;
-            }
-        }
-        let (by, why) = match approval {
-            Approval::AllowOnce | Approval::AllowAlways => {
-                for wish in open {
-                    self.note(origin, wish, true, "person", request);
-                }
-                return Ok(());
-            }
-            Approval::RejectOnce | Approval::RejectAlways => ("person", Why::Person),
-            Approval::Cancelled => ("cancelled", Why::Cancelled),
-            Approval::Late(patience) => ("timeout", Why::Late(patience)),
-            Approval::NoChannel => ("no-channel", Why::NoChannel(open)),
-            Approval::Malformed => ("malformed", Why::Malformed),
-        };
-        Err(self.refuse(origin, first, by, why, request))
     }
 
     fn refuse_by_rule(&self, origin: &Origin, wish: &Wish, rule: &Rule, request: Request) -> Refusal {
@@ -515,7 +431,13 @@ impl Gate {
             Rule::SessionFolder => "session-folder",
             Rule::Dangerous(_) => "dangerous",
         };
-        self.refuse(origin, wish, by, Why::Rule(rule), request)
+        let why = match (rule, origin.plugin()) {
+            (Rule::NotGranted, Some(plugin)) => {
+                Why::NotGranted { plugin, effect: &wish.real, keeps: self.book.keeps(origin) }
+            }
+            (rule, _) => Why::Rule(rule),
+        };
+        self.refuse(origin, wish, by, why, request)
     }
 
     fn refuse(&self, origin: &Origin, wish: &Wish, by: &str, why: Why<'_>, request: Request) -> Refusal {
@@ -540,6 +462,19 @@ impl Gate {
         let (effect, took) = (&wish.real, since.elapsed());
         self.audit.record(AuditEntry { origin, effect, allowed, by, times: 1, bytes, took });
     }
+}
+
+/// What is to happen with a wish.
+struct Judged {
+    decision: Decision,
+    remembered: Option<Remembered>,
+    /// It is the plugin's right by an answer alone.
+    is_lent: bool,
+}
+
+/// Each run of a program for a plugin is decided by itself: a yes is the right to have it asked for, and nothing more.
+fn is_plugins_run(origin: &Origin, wish: &Wish) -> bool {
+    origin.plugin().is_some() && matches!(wish.real, Effect::Run(_))
 }
 
 #[cfg(test)]

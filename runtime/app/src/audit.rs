@@ -3,7 +3,8 @@
 //! A line of `audit/decisions.jsonl` is a JSON object: `seq` (its number), `time`, `session`, `origin`, `plugin` and
 //! `digest` (of its code) where one acts or is called, `call`, `class`, `key` (without known secrets), `decision`, `by`,
 //! `times` where it is about several at once, `bytes` of the text that would be written, `ms` that the decision took,
-//! `prev` and `hash` (see `chain`). The same goes to the log under the target `audit`. At the end of a session that had
+//! `prev` and `hash` (see `chain`). What was decided for longer than one time has a line with the class `grant` or `trust`,
+//! too, with its `scope`. The same goes to the log under the target `audit`. At the end of a session that had
 //! decisions there is a line with their number, and its place is kept in `heads.jsonl` and told to the log. A full file
 //! is put aside, and the chain goes on in the next one (see `book`).
 //!
@@ -20,14 +21,14 @@ mod lines;
 mod select;
 mod verify;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use acp_runtime_agent::capability::{CommandLine, Effect, PluginId};
-use acp_runtime_agent::gate::{AuditEntry, AuditSink, Origin};
+use acp_runtime_agent::gate::{AuditEntry, AuditSink, Origin, Settled, Verdict};
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_host::package::Digest;
 use jiff::Timestamp;
@@ -67,6 +68,7 @@ struct Writer {
 #[serde(untagged)]
 enum Record {
     Decision(Box<Decision>),
+    Change(Box<Change>),
     /// A session has ended.
     End {
         time: String,
@@ -103,6 +105,37 @@ struct Decision {
     ms: u64,
 }
 
+/// Something was decided for longer than one time.
+#[derive(Serialize)]
+struct Change {
+    time: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<SessionId>,
+    origin: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plugin: Option<PluginId>,
+    class: &'static str,
+    key: String,
+    decision: &'static str,
+    by: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<&'static str>,
+}
+
+/// The classes of such lines, beside those of effects.
+pub const CHANGES: [&str; 2] = ["grant", "trust"];
+
+/// What a person said of what a project brings along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// Yes.
+    Trusted,
+    /// No.
+    Refused,
+    /// What was said before holds no more.
+    Forgotten,
+}
+
 /// What goes without saying.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_once(times: &u64) -> bool {
@@ -116,6 +149,54 @@ impl AuditLog {
     /// An audit in `folder`, which is made when it is needed. What `redaction` knows is kept out of it.
     pub fn new(folder: PathBuf, bounds: Bounds, redaction: Redaction) -> Self {
         Self(Arc::new(Inner { folder, bounds, redaction, writer: OnceLock::new(), lost: Arc::default() }))
+    }
+
+    /// Where its files are.
+    pub fn folder(&self) -> &Path {
+        &self.0.folder
+    }
+
+    /// Keeps that something was decided for longer than one time, in a session or outside of any.
+    pub fn settled(&self, session: Option<&SessionId>, settled: &Settled<'_>) {
+        let Settled { subject, plugin, about, scope, verdict } = *settled;
+        self.change(Change {
+            time: Timestamp::now().to_string(),
+            session: session.cloned(),
+            origin: subject.to_owned(),
+            plugin: plugin.cloned(),
+            class: "grant",
+            key: about.to_owned(),
+            decision: if verdict == Verdict::Allowed { "allow" } else { "deny" },
+            by: verdict.as_str(),
+            scope: Some(scope.as_str()),
+        });
+    }
+
+    /// Keeps what a person said of what the project in `folder` brings along; `content` is the digest of that.
+    pub fn trust(&self, folder: &str, content: Option<Digest>, said: Trust) {
+        let content = content.map_or(String::new(), |content| format!(" {content}"));
+        self.change(Change {
+            time: Timestamp::now().to_string(),
+            session: None,
+            origin: "this project".to_owned(),
+            plugin: None,
+            class: "trust",
+            key: format!("{folder}{content}"),
+            decision: if said == Trust::Trusted { "allow" } else { "deny" },
+            by: match said {
+                Trust::Trusted => "trusted",
+                Trust::Refused => "refused",
+                Trust::Forgotten => "forgotten",
+            },
+            scope: None,
+        });
+    }
+
+    fn change(&self, change: Change) {
+        let change = Change { key: self.0.redaction.clean(&change.key).into_owned(), ..change };
+        let Change { origin, class, key, decision, by, .. } = &change;
+        tracing::info!(target: "audit", origin, class, key, decision, by);
+        self.0.keep(Record::Change(Box::new(change)));
     }
 
     /// The sink for the decisions of one session, which ends with it.
@@ -165,6 +246,10 @@ impl AuditSink for SessionSink {
         );
         self.decisions.fetch_add(1, Ordering::Relaxed);
         self.log.0.keep(Record::Decision(Box::new(decision)));
+    }
+
+    fn settled(&self, settled: &Settled<'_>) {
+        self.log.settled(Some(&self.session), settled);
     }
 }
 

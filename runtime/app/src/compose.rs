@@ -197,6 +197,11 @@ impl Runtime {
         self.keys.redaction()
     }
 
+    /// Where decisions are kept.
+    pub fn audit(&self) -> &AuditLog {
+        &self.audit
+    }
+
     /// The plugins of this process.
     pub fn shelf(&self) -> &Shelf {
         &self.shelf
@@ -287,10 +292,11 @@ impl Runtime {
         plugins.extend(own);
         let outbox = Outbox::new(id.clone(), history, stale.clone(), Arc::new(self.store.clone()), face.audience(&id));
         let approver = Arc::new(OrderedApprover::new(outbox.clone(), face.approver(&id)));
-        let question = brought.question(approver.clone(), &outbox, &self.store);
+        let question = brought.question(approver.clone(), &outbox, &self.store, &self.audit);
         let book = Arc::new(Book::new(&plugins, Answers::new(self.store.clone(), roots.clone())));
         let (leeway, audit) = (options.leeway().clone(), self.audit.sink(id.clone(), digests(&plugins)));
-        let gate = Arc::new(Gate::new(disk.policy().clone(), leeway, approver, book.clone(), audit, disk.clone()));
+        let gate = Gate::new(disk.policy().clone(), leeway, approver, book.clone(), audit.clone(), disk.clone());
+        let gate = Arc::new(gate.asking_at_most(settings.permission.questions.into()));
         let workspace = face.overlay(&id, &roots, disk.clone());
         let elicitor = Arc::new(OrderedElicitor::new(outbox.clone(), face.elicitor(&id)));
 
@@ -339,7 +345,7 @@ impl Runtime {
         let doctor = Doctor::new(self.own.clone(), Path::new(&setup.cwd), options.clone(), servers.clone(), plugins);
         add(commands.add(Arc::new(doctor)));
         if let Some(root) = first {
-            add(commands.add(Arc::new(TrustCommand::new(root, self.store.clone(), question))));
+            add(commands.add(Arc::new(TrustCommand::new(root, self.store.clone(), self.audit.clone(), question))));
         }
         tools.follow(servers);
         let (system_prompt, budget) = (setup.system_prompt, Budget::new(settings.limits.turn()));
@@ -355,7 +361,7 @@ impl Runtime {
             outbox: outbox.clone(),
         };
         add(tools.add(subagent_tool(subagents)));
-        add(commands.add(Arc::new(Permissions::new(book, tools.clone()))));
+        add(commands.add(Arc::new(Permissions::new(book, tools.clone(), audit))));
         add(commands.add(Arc::new(ForkCommand {
             info: ForkCommand::info(),
             session: id.clone(),
@@ -366,8 +372,7 @@ impl Runtime {
         })));
         let untold = SessionEvent::bounds_changed(&kept.unwrap_or(configured), options.bounds());
         let turns = TurnContext { options, tools, gate, hooks, project, system_prompt, budget, outbox };
-        let on_busy = settings.prompt.on_busy();
-        let panels = Arc::new(panels);
+        let (on_busy, panels) = (settings.prompt.on_busy(), Arc::new(panels));
         Ok(Opened { parts: SessionParts { id, turns, commands, panels, on_busy }, untold, notice: brought.notice() })
     }
 

@@ -211,4 +211,11 @@ impl GrantSet {
     pub fn grants(&self, effect: &Effect) -> bool {
         self.declares(effect) && self.granted.iter().any(|grant| grant.covers(effect))
     }
+
+    /// The same with a right to `effect`, as far as the manifest asks for it.
+    #[must_use]
+    pub fn and_live(mut self, effect: &Effect) -> Self {
+        self.granted.extend(self.ceiling.iter().filter(|right| right.covers(effect)).cloned());
+        self
+    }
 }

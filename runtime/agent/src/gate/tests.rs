@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
+
 use super::*;
-use crate::capability::{CommandLine, Grant, PathGlob, PathScope, RootId, Tier, WorkspacePath};
+use crate::capability::{CommandLine, Grant, PathGlob, PathScope, RootId, RunPattern, RunRight, Tier, WorkspacePath};
 use crate::policy::Mode;
 
 #[derive(Default)]
@@ -18,6 +20,14 @@ struct World {
     stamps: Mutex<Vec<u64>>,
     /// What is refused for good when folders are lent.
     refused: Mutex<Option<String>>,
+    /// What plugins say for themselves.
+    reason: Mutex<Option<String>>,
+    /// What was settled.
+    settled: Mutex<Vec<String>>,
+}
+
+fn about(effect: &Effect) -> String {
+    format!("{}:{}", effect.class(), effect.key())
 }
 
 /// `notes` is a folder, `link` is another name for it; in it `out` leads to `src`.
@@ -48,18 +58,17 @@ impl Approver for World {
 
 impl GrantBook for World {
     fn grants(&self, plugin: &PluginId) -> Option<GrantSet> {
-        let grants = vec![Grant::Read(PathGlob::subtree("")), Grant::Write(PathGlob::subtree("notes"))];
-        plugin.as_str().starts_with("acme:notes").then(|| GrantSet {
-            tier: Tier::Installed,
-            ceiling: grants.clone(),
-            granted: vec![Grant::Write(PathGlob::subtree("notes"))],
-        })
+        let make = RunPattern { program: "make".into(), arguments: Vec::new() };
+        let right = Grant::Run(RunRight::new(make, &[]).unwrap());
+        let write = Grant::Write(PathGlob::subtree("notes"));
+        let ceiling = vec![Grant::Read(PathGlob::subtree("")), write.clone(), right.clone()];
+        let granted = if plugin.as_str().ends_with("-bare") { Vec::new() } else { vec![write, right] };
+        plugin.as_str().starts_with("acme:notes").then_some(GrantSet { tier: Tier::Installed, ceiling, granted })
     }
 
     fn remembered<'a>(&'a self, origin: &'a Origin, effect: &'a Effect) -> BoxFuture<'a, Option<Remembered>> {
         let allowed = self.remembered.lock().unwrap().get(&format!("{} {effect}", origin.subject())).copied();
-        let answer =
-            allowed.map(|allowed| Remembered { allowed, about: format!("{}:{}", effect.class(), effect.key()) });
+        let answer = allowed.map(|allowed| Remembered { allowed, about: about(effect), scope: Scope::Project });
         Box::pin(async move { answer })
     }
 
@@ -67,6 +76,12 @@ impl GrantBook for World {
         let refused = self.refused.lock().unwrap().clone();
         let refused: Refused = Arc::new(move |effect| refused.clone().filter(|refused| *refused == effect.to_string()));
         Box::pin(async { refused })
+    }
+
+    fn introduces(&self, _: &PluginId, effect: &Effect) -> Option<Introduction> {
+        let reason = self.reason.lock().unwrap().clone()?;
+        let reason = effect.is_read().then_some(reason);
+        Some(Introduction { publisher: "nobody knows it".to_owned(), version: "1.2.3".to_owned(), reason })
     }
 
     fn keeps(&self, origin: &Origin) -> bool {
@@ -84,6 +99,11 @@ impl AuditSink for World {
         let verdict = if entry.allowed { "allowed" } else { "denied" };
         let times = if entry.times == 1 { String::new() } else { format!(", {} times", entry.times) };
         self.audit.lock().unwrap().push(format!("{} {verdict} by {}{times}", entry.effect, entry.by));
+    }
+
+    fn settled(&self, settled: &Settled<'_>) {
+        let Settled { subject, about, scope, verdict, .. } = settled;
+        self.settled.lock().unwrap().push(format!("{subject}: {about} {} ({scope})", verdict.as_str()));
     }
 }
 
@@ -391,6 +411,9 @@ async fn what_needs_no_question_is_allowed_without_one() {
     let audited = ["read `notes/a` allowed by policy", "read `a` allowed by remembered"];
     assert_eq!(*world.audit.lock().unwrap(), audited, "nothing was refused");
 }
+
+#[path = "tests/questions.rs"]
+mod questions;
 
 mod lending {
     use super::*;

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::{Origin, RefusalKind, Wish};
-use crate::capability::EffectPattern;
+use crate::capability::{Effect, EffectPattern, PluginId};
 use crate::plain;
 use crate::policy::Rule;
 
@@ -13,6 +14,21 @@ use crate::policy::Rule;
 #[derive(Clone, Copy)]
 pub(super) enum Why<'a> {
     Rule(&'a Rule),
+    /// The manifest asks for it, and it was not granted.
+    NotGranted {
+        plugin: &'a PluginId,
+        effect: &'a Effect,
+        /// Whether an answer about the plugin holds longer than a session.
+        keeps: bool,
+    },
+    /// The person has refused such things too often.
+    Enough {
+        plugin: &'a PluginId,
+        effect: &'a Effect,
+        keeps: bool,
+    },
+    /// The plugin has asked so often in this turn.
+    Capped(NonZeroU32),
     /// An answer about this.
     Remembered(&'a str),
     Person,
@@ -29,6 +45,15 @@ impl fmt::Display for Why<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rule(rule) => rule.fmt(f),
+            Self::NotGranted { .. } => Rule::NotGranted.fmt(f),
+            Self::Enough { effect, .. } => {
+                let class = effect.class();
+                write!(
+                    f,
+                    "the user has refused `{class}` to this plugin again and again, so it is not asked for any more"
+                )
+            }
+            Self::Capped(most) => write!(f, "the plugin has had the user asked {most} times in this turn"),
             Self::Remembered(about) => write!(f, "the user has refused `{}` for good", plain::name(about)),
             Self::Person => f.write_str("the user refused"),
             Self::Changed => f.write_str("it changed while the user was asked, and was left as it is"),
@@ -55,6 +80,10 @@ impl Why<'_> {
             Self::Rule(Rule::SessionFolder) => "the user can move it after the session",
             Self::Rule(Rule::Dangerous(_)) => "nobody can allow it to a plugin: leave that out",
             Self::Remembered(_) | Self::Person => "ask the user what to do instead",
+            Self::NotGranted { plugin, effect, keeps } | Self::Enough { plugin, effect, keeps } => {
+                return Cow::Owned(format!("the user can {}", granting(plugin, effect, *keeps)));
+            }
+            Self::Capped(_) => "go on in the next turn, or ask the user to allow it with `/permissions`",
             Self::Changed => "look at it again",
             Self::Cancelled => "try again in a later turn",
             Self::Late(_) => "go on without it, or end the turn and say what is needed",
@@ -77,6 +106,10 @@ impl Why<'_> {
             Self::Rule(Rule::NotForThisCode | Rule::Dangerous(_)) | Self::Person | Self::Cancelled => None,
             Self::Rule(Rule::SessionFolder) => Some("move it after the session, or open one without that folder"),
             Self::Remembered(about) => return Some(Cow::Owned(taking_back(origin, about))),
+            Self::NotGranted { plugin, effect, keeps } | Self::Enough { plugin, effect, keeps } => {
+                return Some(Cow::Owned(granting(plugin, effect, *keeps)));
+            }
+            Self::Capped(_) => Some("allow it with `/permissions`, or set `permission.questions` higher"),
             Self::Changed => Some("look at it again"),
             Self::Malformed => Some("update the client: the log says what is wrong with its answer"),
             Self::Late(_) => Some("set `permission.timeout` higher in the configuration, or to 0"),
@@ -88,6 +121,9 @@ impl Why<'_> {
     pub(super) fn kind(self) -> RefusalKind {
         match self {
             Self::Rule(_)
+            | Self::NotGranted { .. }
+            | Self::Enough { .. }
+            | Self::Capped(_)
             | Self::Remembered(_)
             | Self::Person
             | Self::Late(_)
@@ -98,6 +134,17 @@ impl Why<'_> {
             Self::Changed => RefusalKind::Conflict,
         }
     }
+}
+
+/// How to give a plugin a right, or to have it asked for once more.
+fn granting(plugin: &PluginId, effect: &Effect, keeps: bool) -> String {
+    // Events are subscribed to when a session begins.
+    if matches!(effect, Effect::Hook(_)) {
+        return "install the plugin anew and grant it".to_owned();
+    }
+    let scope = if keeps { "" } else { "--scope session " };
+    let pattern = EffectPattern::exactly(effect);
+    format!("allow it with `/permissions allow {scope}{plugin} {pattern}`")
 }
 
 /// How to allow all of these before there is nobody to ask.

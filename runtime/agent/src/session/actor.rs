@@ -258,6 +258,7 @@ async fn prompt(shared: Arc<Shared>, parts: Vec<Part>, cancel: CancellationToken
         Title::Provisional | Title::Given => None,
     };
     shared.turns.budget.begin();
+    shared.turns.gate.turn();
     let outcome = match typed {
         Typed::Prompt => {
             let parts = shared.turns.attach(parts, &cancel).await;

@@ -58,7 +58,10 @@ fn text(line: &Map<String, Value>) -> String {
     let times = line.get("times").and_then(Value::as_u64).map_or(String::new(), |times| format!(" ({times} times)"));
     let key = Some(of("key")).filter(|key| !key.is_empty()).map_or(String::new(), |key| format!(" `{key}`"));
     let (time, decision, by, class) = (of("time"), of("decision"), of("by"), of("class"));
-    format!("{time}  {decision:5}  {by:10}  {class}{key}{times}  {}  {}", of("origin"), of("session"))
+    let scope = Some(of("scope")).filter(|scope| !scope.is_empty()).map_or(String::new(), |it| format!(" ({it})"));
+    let line =
+        format!("{time}  {decision:5}  {by:10}  {class}{key}{times}{scope}  {}  {}", of("origin"), of("session"));
+    line.trim_end().to_owned()
 }
 
 fn tell(report: &Report, folder: &Path, json: bool) -> Result<(), Failure> {

@@ -38,7 +38,7 @@ pub(super) fn command(paths: &Paths, overrides: Overrides, json: bool) -> Result
     Ok(ExitCode::from(if bad { FAILED } else { DONE }))
 }
 
-fn write_text(out: &mut impl io::Write, check: &Check) -> io::Result<()> {
+pub(super) fn write_text(out: &mut impl io::Write, check: &Check) -> io::Result<()> {
     writeln!(out, "{:4}  {:8}  {}", check.outcome.as_str(), check.check, check.detail)?;
     check.hint.as_ref().map_or(Ok(()), |hint| writeln!(out, "                hint: {hint}"))
 }

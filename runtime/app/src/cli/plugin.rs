@@ -1,6 +1,8 @@
 //! `acp-runtime plugin`: which plugins there are, and what they may do.
 #![expect(clippy::disallowed_methods, reason = "`plugin build` writes the file that it is asked for")]
 
+mod doctor;
+mod grant;
 mod info;
 mod install;
 
@@ -14,7 +16,9 @@ use acp_runtime_host::limits::COMPONENT;
 use acp_runtime_host::manifest::{Capability, MOST_BYTES};
 use acp_runtime_host::package::{PackageError, read_whole};
 
-use self::info::{ambiguous, info, list, meant};
+use self::doctor::doctor;
+use self::grant::{grant, revoke};
+use self::info::{ambiguous, info, list, meant, unknown};
 use self::install::{install, remove};
 use super::arguments::PluginCommand;
 use super::failure::Failure;
@@ -27,10 +31,13 @@ pub(super) async fn command(
     command: PluginCommand,
 ) -> Result<(), Failure> {
     match command {
-        PluginCommand::List { json } => list(&runtime, wanted, json),
-        PluginCommand::Info { plugin, json } => info(&runtime, &plugin, json),
+        PluginCommand::List { json } => list(&runtime, wanted, json).await,
+        PluginCommand::Info { plugin, json } => info(&runtime, &plugin, json).await,
         PluginCommand::Install { source, yes, json } => install(&runtime, &source, yes, json).await,
         PluginCommand::Remove { plugin, json } => remove(&runtime, &plugin, json),
+        PluginCommand::Grant { plugin, effect, scope, json } => grant(&runtime, &plugin, &effect, scope, json).await,
+        PluginCommand::Revoke { plugin, effect, json } => revoke(&runtime, &plugin, effect, json).await,
+        PluginCommand::Doctor { plugin, json } => doctor(&runtime, plugin.as_deref(), json).await,
         PluginCommand::Build { component, manifest, output } => build(&runtime, &component, &manifest, &output).await,
     }
 }

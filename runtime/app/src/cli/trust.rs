@@ -11,6 +11,7 @@ use super::confirm::{can_ask, confirmed};
 use super::failure::Failure;
 use super::run::absolute;
 use super::transcript::harmless;
+use crate::audit::Trust;
 use crate::compose::Runtime;
 use crate::settings::{PROJECT_PLUGINS, PROJECT_STEERING, ProjectContent};
 use crate::store::ProjectTrust;
@@ -44,7 +45,8 @@ async fn add(runtime: &Runtime, folder: Option<PathBuf>, yes: bool) -> Result<()
             return Err(Failure::new("nothing was trusted: it was not confirmed"));
         }
     }
-    runtime.trust().set_trust(&content.folder, content.digest, true).await?;
+    runtime.memory().set_trust(&content.folder, content.digest, true).await?;
+    runtime.audit().trust(&content.folder, Some(content.digest), Trust::Trusted);
     writeln!(io::stdout(), "trusted {what} of {shown}")?;
     writeln!(io::stderr(), "hint: sessions that begin from now on have them")?;
     Ok(())
@@ -52,7 +54,7 @@ async fn add(runtime: &Runtime, folder: Option<PathBuf>, yes: bool) -> Result<()
 
 async fn list(runtime: &Runtime, json: bool) -> Result<(), Failure> {
     let mut out = io::stdout();
-    for said in runtime.trust().all_trust().await? {
+    for said in runtime.memory().all_trust().await? {
         let now = now(runtime, &said);
         let ProjectTrust { folder, content, trusted, since } = said;
         let since = Timestamp::try_from(since).ok().and_then(|at| at.round(Unit::Second).ok());
@@ -88,11 +90,12 @@ async fn remove(runtime: &Runtime, folder: Option<PathBuf>) -> Result<(), Failur
         Ok(root) => ProjectContent::folder_of(&root),
         Err(_) => given,
     };
-    if !runtime.trust().forget_trust(&folder).await? {
+    if !runtime.memory().forget_trust(&folder).await? {
         return Err(
             Failure::usage(format!("nothing was said of `{}`", harmless(&folder))).hint("see `acp-runtime trust list`")
         );
     }
+    runtime.audit().trust(&folder, None, Trust::Forgotten);
     writeln!(io::stdout(), "forgotten: {}", harmless(&folder))?;
     Ok(())
 }

@@ -1,10 +1,14 @@
-//! The grant book of one session: the plugins' rights, and what the person answered for good in this project.
+//! The grant book of one session: the plugins' rights, and what the person answered: for this session, for good in this
+//! project, or for good in all.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use acp_runtime_agent::capability::{Effect, Grant, GrantSet, PluginId};
-use acp_runtime_agent::gate::{GrantBook, Origin, Refused, Remembered};
+use acp_runtime_agent::capability::{Effect, EffectPattern, GrantSet, PluginId};
+use acp_runtime_agent::gate::{GrantBook, Introduction, Origin, Refused, Remembered, Scope};
+use acp_runtime_agent::store::StoreError;
 use acp_runtime_host::package::Digest;
+use acp_runtime_host::plugin_host::Plugin;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
@@ -14,28 +18,38 @@ use crate::store::{Answers, PluginIdentity, Subject};
 pub(super) struct Book {
     plugins: HashMap<PluginId, Known>,
     answers: Answers,
+    /// What was answered for this session alone, oldest first.
+    passing: Mutex<Vec<Passing>>,
 }
 
 struct Known {
+    plugin: Arc<Plugin>,
     grants: GrantSet,
     identity: PluginIdentity,
-    /// It is what its name says: nobody builds it anew under the same one.
-    settled: bool,
+    origin: shelf::Origin,
+}
+
+/// An answer that ends with the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Passing {
+    /// Whom it is about: `tool write_file`, `plugin aar:notes`.
+    pub(super) subject: String,
+    /// What it is about.
+    pub(super) pattern: EffectPattern,
+    /// Yes or no.
+    pub(super) allowed: bool,
 }
 
 impl Book {
     pub(super) fn new(plugins: &[KnownPlugin], answers: Answers) -> Self {
-        let known = |plugin: &KnownPlugin| Known {
-            grants: plugin.grants.clone(),
-            identity: identity(plugin),
-            settled: match plugin.origin {
-                // What changes under a project's name is not loaded.
-                shelf::Origin::Bundled | shelf::Origin::Installed | shelf::Origin::Project => true,
-                shelf::Origin::Named => false,
-            },
+        let known = |known: &KnownPlugin| Known {
+            plugin: known.plugin.clone(),
+            grants: known.grants.clone(),
+            identity: known.identity(),
+            origin: known.origin,
         };
         let plugins = plugins.iter().map(|plugin| (plugin.plugin.id().clone(), known(plugin))).collect();
-        Self { plugins, answers }
+        Self { plugins, answers, passing: Mutex::default() }
     }
 
     pub(super) fn answers(&self) -> &Answers {
@@ -48,29 +62,95 @@ impl Book {
 
     /// Whom an answer to that origin is about.
     pub(super) fn subject(&self, origin: &Origin) -> Subject {
-        let known = match origin {
-            Origin::Plugin { plugin, .. } => self.plugins.get(plugin),
-            Origin::Model { .. } | Origin::Panel(_) | Origin::Command(_) | Origin::Prompt => None,
-        };
+        let known = origin.plugin().and_then(|plugin| self.plugins.get(plugin));
         Subject { name: origin.subject(), plugin: known.map(|known| known.identity.clone()) }
     }
-}
 
-/// An answer about a bundled plugin says nothing about one of the same id from elsewhere.
-fn identity(known: &KnownPlugin) -> PluginIdentity {
-    let manifest = known.plugin.manifest();
-    PluginIdentity {
-        publisher: format!("{} {}", known.origin.as_str(), manifest.id.namespace()),
-        id: manifest.id.clone(),
-        capabilities: digest(manifest.ceiling()),
+    /// Whether the manifest of `plugin` asks for something of what the pattern is about; so it is where it is not known.
+    pub(super) fn asks_for(&self, plugin: &PluginId, pattern: &EffectPattern) -> bool {
+        let known = self.plugins.get(plugin);
+        known.is_none_or(|known| known.grants.ceiling.iter().any(|right| pattern.may_need(right)))
+    }
+
+    /// Answers for everything that the pattern covers.
+    pub(super) async fn decide(
+        &self,
+        subject: &Subject,
+        pattern: &EffectPattern,
+        allowed: bool,
+        scope: Scope,
+    ) -> Result<(), StoreError> {
+        match scope {
+            Scope::Session => {
+                let passing = Passing { subject: subject.name.clone(), pattern: pattern.clone(), allowed };
+                let mut all = self.passing();
+                all.retain(|other| other.subject != passing.subject || other.pattern != passing.pattern);
+                all.push(passing);
+                Ok(())
+            }
+            Scope::Project => self.answers.decide(subject, pattern, allowed, false).await,
+            Scope::User => self.answers.decide(subject, pattern, allowed, true).await,
+        }
+    }
+
+    /// What was answered for this session alone.
+    pub(super) fn passed(&self) -> Vec<Passing> {
+        self.passing().clone()
+    }
+
+    /// Forgets what was answered for this session alone.
+    pub(super) fn forget(&self, forgotten: &[Passing]) {
+        self.passing().retain(|passing| !forgotten.contains(passing));
+    }
+
+    fn passing(&self) -> MutexGuard<'_, Vec<Passing>> {
+        self.passing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What of these answers is about that effect of that subject; a no goes first.
+    fn of_session(&self, passing: &[Passing], subject: &Subject, effect: &Effect) -> Option<Remembered> {
+        let applying = passing.iter().filter(|passing| {
+            let Passing { subject: name, pattern, allowed } = passing;
+            *name == subject.name && self.answers.would_hold(pattern, *allowed, subject, effect)
+        });
+        let Passing { pattern, allowed, .. } = applying.min_by_key(|passing| passing.allowed)?;
+        Some(Remembered { allowed: *allowed, about: pattern.to_string(), scope: Scope::Session })
     }
 }
 
-/// Of rights, in whatever order.
-fn digest(rights: Vec<Grant>) -> String {
-    let mut lines: Vec<String> = rights.iter().map(ToString::to_string).collect();
-    lines.sort_unstable();
-    Digest::of(lines.join("\n").as_bytes()).hex()
+impl KnownPlugin {
+    /// What makes it the one that was answered for: who stands for it and which rights it asks for. Nobody stands for a
+    /// project's own plugin, so of that it is each byte. An answer about a bundled plugin says nothing about one of the same
+    /// id from elsewhere.
+    pub fn identity(&self) -> PluginIdentity {
+        let manifest = self.plugin.manifest();
+        let mut lines: Vec<String> = manifest.ceiling().iter().map(ToString::to_string).collect();
+        // In whatever order they are written.
+        lines.sort_unstable();
+        if self.origin == shelf::Origin::Project {
+            // Of what cannot be read no other answer is ever found.
+            let content = self.plugin.digest().map_or_else(|_| uuid::Uuid::now_v7().to_string(), |it| it.to_string());
+            lines.push(content);
+        }
+        PluginIdentity {
+            publisher: format!("{} {}", self.origin.as_str(), manifest.id.namespace()),
+            id: manifest.id.clone(),
+            capabilities: Digest::of(lines.join("\n").as_bytes()).hex(),
+        }
+    }
+
+    /// Whether it is what its name says: nobody builds it anew under the same one.
+    pub fn is_settled(&self) -> bool {
+        is_settled(self.origin)
+    }
+}
+
+fn is_settled(origin: shelf::Origin) -> bool {
+    match origin {
+        // What changes under a project's name is not loaded.
+        shelf::Origin::Bundled | shelf::Origin::Installed | shelf::Origin::Project => true,
+        shelf::Origin::Named => false,
+    }
 }
 
 impl GrantBook for Book {
@@ -79,16 +159,47 @@ impl GrantBook for Book {
     }
 
     fn remembered<'a>(&'a self, origin: &'a Origin, effect: &'a Effect) -> BoxFuture<'a, Option<Remembered>> {
-        async move { self.answers.remembered(&self.subject(origin), effect).await }.boxed()
+        async move {
+            let subject = self.subject(origin);
+            let kept = self.answers.remembered(&subject, effect).await;
+            let passing = self.of_session(&self.passing(), &subject, effect);
+            passing.into_iter().chain(kept).min_by_key(|answer| (answer.allowed, answer.scope))
+        }
+        .boxed()
     }
 
     fn refused<'a>(&'a self, origin: &'a Origin) -> BoxFuture<'a, Refused> {
-        async move { self.answers.refused(&self.subject(origin)).await }.boxed()
+        async move {
+            let subject = self.subject(origin);
+            let kept = self.answers.refused(&subject).await;
+            let (answers, mut passing) = (self.answers.clone(), self.passed());
+            passing.retain(|passing| !passing.allowed && passing.subject == subject.name);
+            let refused: Refused = Arc::new(move |effect| {
+                let refusing = || {
+                    let holds = |passing: &&Passing| answers.would_hold(&passing.pattern, false, &subject, effect);
+                    passing.iter().find(holds).map(|passing| passing.pattern.to_string())
+                };
+                kept(effect).or_else(refusing)
+            });
+            refused
+        }
+        .boxed()
+    }
+
+    fn introduces(&self, plugin: &PluginId, effect: &Effect) -> Option<Introduction> {
+        let Known { plugin, origin, .. } = self.plugins.get(plugin)?;
+        let manifest = plugin.manifest();
+        let asked = manifest.capabilities.iter().find(|asked| asked.grant.covers(effect));
+        Some(Introduction {
+            publisher: origin.meaning().to_owned(),
+            version: manifest.version.to_string(),
+            reason: asked.map(|asked| asked.reason.clone()),
+        })
     }
 
     fn keeps(&self, origin: &Origin) -> bool {
         match origin {
-            Origin::Plugin { plugin, .. } => self.plugins.get(plugin).is_some_and(|known| known.settled),
+            Origin::Plugin { plugin, .. } => self.plugins.get(plugin).is_some_and(|known| is_settled(known.origin)),
             Origin::Model { .. } | Origin::Panel(_) | Origin::Command(_) | Origin::Prompt => true,
         }
     }

@@ -7,10 +7,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use acp_runtime_agent::capability::{Effect, PathGlob, PathScope, PluginId, RootId};
+use acp_runtime_agent::capability::{Effect, EffectPattern, PathGlob, PathScope, PluginId, RootId, Roots};
 use acp_runtime_agent::command::{Command, CommandReply};
 use acp_runtime_agent::event::{CommandInfo, EventSink as _, Notice, SessionEvent, Severity};
-use acp_runtime_agent::gate::{Approval, Approver, Ask};
+use acp_runtime_agent::gate::{Approval, Approver, Ask, Scope};
 use acp_runtime_agent::plain;
 use acp_runtime_agent::session::Outbox;
 use acp_runtime_agent::store::StoreError;
@@ -23,8 +23,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::{KnownPlugin, Runtime, Shelf};
+use crate::audit::{AuditLog, Trust};
 use crate::settings::{PROJECT_PLUGINS, PROJECT_STEERING, ProjectContent};
-use crate::store::SqliteStore;
+use crate::store::{Answers, SqliteStore, Subject};
 use crate::workspace::{OpenRoot, RootError};
 
 /// When an answer counts.
@@ -124,10 +125,12 @@ impl Brought {
         approver: Arc<dyn Approver>,
         outbox: &Outbox,
         store: &SqliteStore,
+        audit: &AuditLog,
     ) -> Option<Question> {
         let Self::Untrusted { content, refused: false, changed } = self else { return None };
-        let (content, outbox, store) = (content.clone(), outbox.clone(), store.clone());
-        Some(Question { content, changed: *changed, approver, outbox, store })
+        let (content, outbox) = (content.clone(), outbox.clone());
+        let (store, audit) = (store.clone(), audit.clone());
+        Some(Question { content, changed: *changed, approver, outbox, store, audit })
     }
 }
 
@@ -138,11 +141,12 @@ pub(super) struct Question {
     approver: Arc<dyn Approver>,
     outbox: Outbox,
     store: SqliteStore,
+    audit: AuditLog,
 }
 
 impl Question {
     async fn put(self) {
-        let Self { content, changed, approver, outbox, store } = self;
+        let Self { content, changed, approver, outbox, store, audit } = self;
         let have = if changed { "have changed since you trusted them: trust them" } else { "are new here: trust them" };
         let title = format!("The project's own {} {have} as they are now?", content.summary());
         let folder = |path| Effect::Read(PathScope { root: RootId(0), glob: PathGlob::subtree(path) });
@@ -161,7 +165,11 @@ impl Question {
             // It is asked again in the next session.
             Approval::Cancelled | Approval::Late(_) | Approval::NoChannel | Approval::Malformed => return,
         };
-        let notice = match store.set_trust(&content.folder, content.digest, trusted).await {
+        let kept = store.set_trust(&content.folder, content.digest, trusted).await;
+        if kept.is_ok() {
+            audit.trust(&content.folder, Some(content.digest), said(trusted));
+        }
+        let notice = match kept {
             Ok(()) if trusted => {
                 Notice::new(Severity::Info, "The project's own files are trusted").described(FROM_THEN)
             }
@@ -186,20 +194,21 @@ pub(super) struct TrustCommand {
     info: CommandInfo,
     root: OpenRoot,
     store: SqliteStore,
+    audit: AuditLog,
     /// Held for as long as there is a session.
     _pending: Option<Pending>,
 }
 
 impl TrustCommand {
     /// For the project in `root`; puts the question, if there is one, beside the session.
-    pub(super) fn new(root: OpenRoot, store: SqliteStore, question: Option<Question>) -> Self {
+    pub(super) fn new(root: OpenRoot, store: SqliteStore, audit: AuditLog, question: Option<Question>) -> Self {
         let info = CommandInfo {
             name: "trust".to_owned(),
             description: "Shows the project's own plugins and steering files, and trusts them or not".to_owned(),
             hint: Some("[yes|no|forget]".to_owned()),
         };
         let pending = question.map(|question| Pending(tokio::spawn(question.put())));
-        Self { info, root, store, _pending: pending }
+        Self { info, root, store, audit, _pending: pending }
     }
 
     async fn answer(&self, arguments: &str) -> Result<String, ToolError> {
@@ -207,8 +216,11 @@ impl TrustCommand {
         let unkept = |error: StoreError| ToolError::to_model("internal", error.to_string());
         let (content, standing) = match (&brought, arguments.trim()) {
             (_, "forget") => {
-                let forgotten =
-                    self.store.forget_trust(&ProjectContent::folder_of(&self.root)).await.map_err(unkept)?;
+                let folder = ProjectContent::folder_of(&self.root);
+                let forgotten = self.store.forget_trust(&folder).await.map_err(unkept)?;
+                if forgotten {
+                    self.audit.trust(&folder, None, Trust::Forgotten);
+                }
                 let done = if forgotten { "What you said of this project is forgotten." } else { "Nothing was said." };
                 return Ok(done.to_owned());
             }
@@ -229,6 +241,7 @@ impl TrustCommand {
             (Brought::Trusted(content) | Brought::Untrusted { content, .. }, answer @ ("yes" | "no")) => {
                 let trusted = answer == "yes";
                 self.store.set_trust(&content.folder, content.digest, trusted).await.map_err(unkept)?;
+                self.audit.trust(&content.folder, Some(content.digest), said(trusted));
                 let what = content.summary();
                 let verdict = if trusted { "Trusted, as they are now" } else { "Not trusted" };
                 return Ok(format!("{verdict}: the project's own {what}. {FROM_THEN}"));
@@ -260,10 +273,39 @@ impl Command for TrustCommand {
     }
 }
 
+fn said(trusted: bool) -> Trust {
+    if trusted { Trust::Trusted } else { Trust::Refused }
+}
+
 impl Runtime {
-    /// Where it is kept which projects are trusted.
-    pub fn trust(&self) -> &SqliteStore {
+    /// Where it is kept which projects are trusted, and what was answered for good.
+    pub fn memory(&self) -> &SqliteStore {
         &self.store
+    }
+
+    /// The plugins of the project in `folder`, as far as its owner has trusted them.
+    pub async fn plugins_of_project(&self, folder: &str) -> Vec<KnownPlugin> {
+        self.brought(folder).await.plugins(&self.shelf, &[])
+    }
+
+    /// Allows a plugin something for good, in the project in `folder` or in all of them.
+    pub async fn decide_in(
+        &self,
+        folder: &Path,
+        subject: &Subject,
+        effect: &EffectPattern,
+        scope: Scope,
+    ) -> Result<(), StoreError> {
+        let roots = match self.folders.open(folder) {
+            Ok(root) => Roots::new([(root.path.clone(), root.canonical.clone())]),
+            Err(_) => Roots::new([(folder.to_owned(), folder.to_owned())]),
+        };
+        Answers::new(self.store.clone(), roots).decide(subject, effect, true, scope == Scope::User).await
+    }
+
+    /// Denies a plugin something for good, in all projects.
+    pub async fn deny_everywhere(&self, subject: &Subject, effect: &EffectPattern) -> Result<(), StoreError> {
+        Answers::new(self.store.clone(), Roots::default()).decide(subject, effect, false, true).await
     }
 
     /// The folder of a project.

@@ -39,6 +39,16 @@ impl Origin {
             Self::Project => "project",
         }
     }
+
+    /// Who stands for its plugins, in a few words for people. No publisher is known by more than what they say.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Bundled => "it came with acp-runtime",
+            Self::Named => "a development build, named in `plugins.paths`",
+            Self::Installed => "you installed it; nobody has signed it",
+            Self::Project => "this project brings it along",
+        }
+    }
 }
 
 /// A plugin that can be used.

@@ -1,11 +1,13 @@
 //! The sections of the user's file. Each key is read somewhere; its comment is what the documentation says of it.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use acp_runtime_agent::capability::{EffectPattern, PathGlob, PluginId};
+use acp_runtime_agent::gate::QUESTIONS;
 use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::session::OnBusy;
 use acp_runtime_host::limits::{LimitBook, LimitTable};
@@ -146,6 +148,42 @@ pub struct PermissionSettings {
     pub timeout: Timeout,
     /// Effects that are always denied, such as `run` or `write:migrations/**`.
     pub deny: Vec<Written<EffectPattern>>,
+    /// How often one plugin may have the person asked in one turn; what it wants beyond that is refused.
+    pub questions: Questions,
+}
+
+/// Questions of one plugin in a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct Questions(#[schemars(range(min = 1, max = 1000))] NonZeroU32);
+
+impl Default for Questions {
+    fn default() -> Self {
+        Self(QUESTIONS)
+    }
+}
+
+impl TryFrom<u32> for Questions {
+    type Error = String;
+
+    fn try_from(questions: u32) -> Result<Self, String> {
+        match NonZeroU32::new(questions) {
+            Some(some) if questions <= 1000 => Ok(Self(some)),
+            Some(_) | None => Err(format!("`{questions}` is out of its range: expected 1 to 1000 questions")),
+        }
+    }
+}
+
+impl From<Questions> for u32 {
+    fn from(questions: Questions) -> Self {
+        questions.0.get()
+    }
+}
+
+impl From<Questions> for NonZeroU32 {
+    fn from(questions: Questions) -> Self {
+        questions.0
+    }
 }
 
 /// Seconds to wait; 0 is without end.

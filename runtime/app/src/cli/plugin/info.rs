@@ -2,8 +2,9 @@
 
 use std::io::{self, Write as _};
 use std::path::Path;
+use std::time::Duration;
 
-use acp_runtime_agent::capability::{Grant, GrantSet, OwnFolder, PluginId};
+use acp_runtime_agent::capability::{EffectPattern, Grant, GrantSet, OwnFolder, PluginId};
 use acp_runtime_agent::model::InputSchema;
 use acp_runtime_agent::near::near;
 use acp_runtime_agent::plain;
@@ -13,16 +14,27 @@ use acp_runtime_host::package::{Digest, Package};
 use serde_json::{Map, Value, json};
 
 use super::super::failure::Failure;
+use super::grant::told;
 use super::lent;
 use crate::compose::{KnownPlugin, Runtime};
 use crate::redaction::masked;
 use crate::settings::PluginSettings;
+use crate::store::{Answer, PluginIdentity};
 
 /// Characters of a setting's value, and of what is said of it.
 const SHOWN: usize = 200;
+/// How long a list waits for a store that somebody else holds.
+const PATIENCE: Duration = Duration::from_secs(2);
 
-pub(super) fn list(runtime: &Runtime, wanted: &PluginSettings, json: bool) -> Result<(), Failure> {
+pub(super) async fn list(runtime: &Runtime, wanted: &PluginSettings, json: bool) -> Result<(), Failure> {
     let mut out = io::stdout();
+    // Those that hold wherever a plugin is used. Without them it is listed all the same.
+    let answers = tokio::time::timeout(PATIENCE, runtime.memory().answers_everywhere()).await;
+    let answers = match answers.map_err(|_| "the session store does not answer".to_owned()) {
+        Ok(Ok(answers)) => answers,
+        Ok(Err(error)) => unknown_answers(&error.to_string())?,
+        Err(late) => unknown_answers(&late)?,
+    };
     for known in runtime.shelf().plugins() {
         let KnownPlugin { plugin, origin, source, grants } = known;
         let manifest = plugin.manifest();
@@ -43,7 +55,10 @@ pub(super) fn list(runtime: &Runtime, wanted: &PluginSettings, json: bool) -> Re
                 None => origin.as_str(),
             };
             let (id, version, about) = (&manifest.id, &manifest.version, &manifest.about.description);
-            writeln!(out, "{id}  {version}  {state}  {}  {about}", rights(manifest, grants))?;
+            let identity = known.identity();
+            let own = answers.iter().filter(|answer| answer.is_about_plugin(id) && answer.counts_for(&identity));
+            let own: Vec<&Answer> = own.collect();
+            writeln!(out, "{id}  {version}  {state}  {}  {about}", rights(manifest, grants, &own))?;
         }
         warn_of_misfit(runtime, known)?;
     }
@@ -51,6 +66,11 @@ pub(super) fn list(runtime: &Runtime, wanted: &PluginSettings, json: bool) -> Re
         writeln!(io::stderr(), "warning: {}", problem.message)?;
     }
     Ok(())
+}
+
+fn unknown_answers(why: &str) -> io::Result<Vec<Answer>> {
+    writeln!(io::stderr(), "warning: what you allowed and denied since is not known: {why}")?;
+    Ok(Vec::new())
 }
 
 /// Says why sessions are without a plugin that the configuration does not fit.
@@ -64,12 +84,22 @@ fn warn_of_misfit(runtime: &Runtime, known: &KnownPlugin) -> io::Result<()> {
 }
 
 /// The classes of what it may do, in a few words; those with a `?` are asked for when they are used.
-fn rights(manifest: &Manifest, grants: &GrantSet) -> String {
+fn rights(manifest: &Manifest, grants: &GrantSet, answers: &[&Answer]) -> String {
+    let about = |right: &Grant, allowed: bool| {
+        let patterns = answers.iter().filter(|answer| answer.allowed == allowed);
+        let mut patterns = patterns.filter_map(|answer| EffectPattern::parse(&answer.typed()).ok());
+        // A no about some of it leaves the rest.
+        patterns.any(|pattern| pattern.may_need(right) && (allowed || pattern.is_whole()))
+    };
     let mut words: Vec<String> = Vec::new();
     for asked in &manifest.capabilities {
         let class = asked.grant.class().as_str();
+        if about(&asked.grant, false) {
+            continue;
+        }
         let word = match standing(&asked.grant, Some(&grants.granted)) {
             Standing::Granted => class.to_owned(),
+            Standing::AskedWhenUsed | Standing::NotGranted if about(&asked.grant, true) => class.to_owned(),
             Standing::AskedWhenUsed => format!("{class}?"),
             Standing::NotGranted | Standing::AskedFor => continue,
         };
@@ -111,11 +141,12 @@ fn standing(right: &Grant, granted: Option<&Vec<Grant>>) -> Standing {
     }
 }
 
-pub(super) fn info(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), Failure> {
+pub(super) async fn info(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), Failure> {
     let is_file = || Path::new(plugin).is_file();
     let package;
     let about = match meant(runtime, plugin).as_slice() {
         [known] if known.plugin.id().as_str() == plugin || !is_file() => {
+            let identity = known.identity();
             let KnownPlugin { plugin: known, grants, origin, source } = known;
             About {
                 manifest: known.manifest(),
@@ -123,13 +154,16 @@ pub(super) fn info(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), Fa
                 origin: origin.as_str(),
                 source,
                 granted: Some(&grants.granted),
+                answers: runtime.memory().answers_about(known.id()).await?,
+                identity: Some(identity),
             }
         }
         // What can be neither an id nor a name can only be meant as a file, whether it is there or not.
         _ if is_file() || !(PluginId::is_name(plugin) || PluginId::new(plugin).is_ok()) => {
             package = Package::read(plugin)?;
             let (_, digest) = package.bytes()?;
-            About { manifest: package.manifest(), digest, origin: "not installed", source: plugin, granted: None }
+            let (manifest, origin) = (package.manifest(), "not installed");
+            About { manifest, digest, origin, source: plugin, granted: None, answers: Vec::new(), identity: None }
         }
         [] => return Err(unknown(runtime, plugin)),
         several => return Err(ambiguous(plugin, several)),
@@ -162,7 +196,7 @@ pub(super) fn ambiguous(plugin: &str, several: &[&KnownPlugin]) -> Failure {
     Failure::usage(format!("several plugins have the name `{plugin}`")).hint(format!("name `{}`", ids.join("` or `")))
 }
 
-fn unknown(runtime: &Runtime, plugin: &str) -> Failure {
+pub(super) fn unknown(runtime: &Runtime, plugin: &str) -> Failure {
     let known = runtime.shelf().plugins().iter().map(|known| known.plugin.id());
     let hint = match near(plugin, known.flat_map(|id| [id.as_str(), id.name()])).first() {
         Some(meant) => format!("did you mean `{meant}`?"),
@@ -223,6 +257,9 @@ struct About<'a> {
     source: &'a str,
     /// Of its ceiling, where that was decided.
     granted: Option<&'a Vec<Grant>>,
+    /// What a person answered about it for good, in whatever project.
+    answers: Vec<Answer>,
+    identity: Option<PluginIdentity>,
 }
 
 impl About<'_> {
@@ -264,7 +301,25 @@ impl About<'_> {
                 json!({ "right": asked.grant.to_string(), "reason": asked.reason, "granted": given })
             })
             .collect();
+        object["answers"] = self
+            .answers
+            .iter()
+            .map(|answer| {
+                json!({
+                    "effect": answer.typed(),
+                    "allowed": answer.allowed,
+                    "scope": answer.scope().as_str(),
+                    "project": answer.project,
+                    "counts": self.counts(answer),
+                })
+            })
+            .collect();
         Ok(object)
+    }
+
+    /// Whether an answer is about the plugin as it is.
+    fn counts(&self, answer: &Answer) -> bool {
+        self.identity.as_ref().is_some_and(|identity| answer.counts_for(identity))
     }
 
     fn write(&self, out: &mut impl io::Write, limits: &Limits, settings: &[Setting]) -> io::Result<()> {
@@ -290,6 +345,11 @@ impl About<'_> {
         for asked in &manifest.capabilities {
             let standing = standing(&asked.grant, self.granted).as_str();
             writeln!(out, "{standing} {}{}: \"{}\"", asked.grant, lent(asked), asked.reason)?;
+        }
+        for answer in &self.answers {
+            let verdict = if answer.allowed { "you allowed" } else { "you denied" };
+            let lost = if self.counts(answer) { "" } else { ", which was of another version and counts no more" };
+            writeln!(out, "{verdict} {}{lost}", told(answer))?;
         }
         for setting in settings {
             writeln!(out, "{}", setting.line())?;

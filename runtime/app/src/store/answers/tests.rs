@@ -110,8 +110,10 @@ async fn an_answer_about_a_plugin_holds_while_it_is_the_same() {
         assert_eq!(verdict(&answers, &other, &write(0, "a")).await, None, "{other:?}");
     }
     answers.remember(&plugin("bundled aar", "rights-2"), &write(0, "a"), false).await;
-    assert_eq!(verdict(&answers, &asked, &write(0, "a")).await, None, "the new version took its place");
-    assert_eq!(answers.list().await.unwrap().len(), 1);
+    assert_eq!(answers.list().await.unwrap().len(), 1, "the new version took its place");
+    for other in [asked.clone(), plugin("installed aar", "rights-3")] {
+        assert_eq!(verdict(&answers, &other, &write(0, "a")).await, Some(false), "a no is for whatever has the id");
+    }
 }
 
 #[tokio::test]
@@ -120,13 +122,13 @@ async fn a_pattern_answers_for_all_that_it_covers() {
     let answers = answers(&SqliteStore::new(&place.file), "/project", "/lib");
     let pattern = |text: &str| EffectPattern::parse(text).unwrap();
     let (writer, shell) = (tool("write_file"), tool("shell"));
-    answers.decide(&writer, &pattern("write:notes/**"), true).await.unwrap();
-    answers.decide(&writer, &pattern("write:notes/private/**"), false).await.unwrap();
-    answers.decide(&shell, &pattern("run:cargo test **"), true).await.unwrap();
+    answers.decide(&writer, &pattern("write:notes/**"), true, false).await.unwrap();
+    answers.decide(&writer, &pattern("write:notes/private/**"), false, false).await.unwrap();
+    answers.decide(&shell, &pattern("run:cargo test **"), true, false).await.unwrap();
     answers.remember(&writer, &write(0, "notes/old"), false).await;
     let (grep, guest) = (tool("grep"), plugin("bundled aar", "rights-1"));
     for subject in [&grep, &guest] {
-        answers.decide(subject, &pattern("read:src/**"), false).await.unwrap();
+        answers.decide(subject, &pattern("read:src/**"), false, false).await.unwrap();
     }
     let all = Effect::Read(path(0, "").subtree());
     assert_eq!(verdict(&answers, &grep, &all).await, Some(false), "nobody judges what lies in it");
@@ -134,7 +136,7 @@ async fn a_pattern_answers_for_all_that_it_covers() {
     let refused = answers.refused(&guest).await;
     assert_eq!(refused(&Effect::Read(path(0, "src/a").scope())).as_deref(), Some("read:src/**"));
     assert_eq!(refused(&Effect::Read(path(0, "docs/a").scope())), None);
-    let answered = |about: &str, allowed| Some(Remembered { allowed, about: about.to_owned() });
+    let answered = |about: &str, allowed| Some(Remembered { allowed, about: about.to_owned(), scope: Scope::Project });
     assert_eq!(answers.remembered(&grep, &all).await, answered("read:src/**", false), "the rule and not the folder");
     assert_eq!(answers.remembered(&writer, &write(0, "notes/old")).await, answered("write:notes/old", false));
     assert_eq!(answers.remembered(&writer, &write(0, "notes/a")).await, answered("write:notes/**", true));
@@ -162,7 +164,7 @@ async fn what_is_taken_back_is_taken_back_everywhere() {
     let writer = tool("write_file");
     one.remember(&writer, &write(0, "a"), true).await;
     one.remember(&writer, &write(0, "b"), false).await;
-    one.decide(&writer, &EffectPattern::parse("write:c/**").unwrap(), true).await.unwrap();
+    one.decide(&writer, &EffectPattern::parse("write:c/**").unwrap(), true, false).await.unwrap();
     answers(&here, "/elsewhere", "/lib").remember(&writer, &write(0, "a"), true).await;
     let listed = other.list().await.unwrap();
     assert_eq!(
@@ -175,6 +177,41 @@ async fn what_is_taken_back_is_taken_back_everywhere() {
     one.revoke(one.list().await.unwrap()).await.unwrap();
     assert_eq!(other.list().await.unwrap(), []);
     assert_eq!(answers(&here, "/elsewhere", "/lib").list().await.unwrap().len(), 1);
+}
+
+/// A44: what was said in one project says nothing of another one, unless it was said of all.
+#[tokio::test]
+async fn a44_an_answer_holds_in_its_project_and_one_of_the_user_s_in_all() {
+    let place = place();
+    let store = SqliteStore::new(&place.file);
+    let (here, there) = (answers(&store, "/project", "/lib"), answers(&store, "/other", "/lib"));
+    let guest = plugin("installed aar", "rights-1");
+    let pattern = |text: &str| EffectPattern::parse(text).unwrap();
+    here.remember(&guest, &write(0, "a"), true).await;
+    here.decide(&guest, &pattern("write:notes/**"), true, false).await.unwrap();
+    here.decide(&guest, &pattern("read:docs/**"), true, true).await.unwrap();
+    there.decide(&guest, &pattern("read:docs/private/**"), false, true).await.unwrap();
+    let read = |text: &str| Effect::Read(path(0, text).scope());
+    for (effect, in_project, elsewhere) in [
+        (write(0, "a"), Some(true), None),
+        (write(0, "notes/a"), Some(true), None),
+        (read("docs/a"), Some(true), Some(true)),
+        (read("docs/private/a"), Some(false), Some(false)),
+    ] {
+        assert_eq!(verdict(&here, &guest, &effect).await, in_project, "{effect}");
+        assert_eq!(verdict(&there, &guest, &effect).await, elsewhere, "{effect}");
+    }
+    let wider = plugin("installed aar", "rights-2");
+    assert_eq!(verdict(&here, &wider, &read("docs/a")).await, None, "the yes was not for these rights");
+    assert_eq!(verdict(&here, &wider, &read("docs/private/a")).await, Some(false));
+    let scope = here.remembered(&guest, &read("docs/a")).await.map(|answer| answer.scope);
+    assert_eq!(scope, Some(Scope::User));
+    assert_eq!((here.list().await.unwrap().len(), there.list().await.unwrap().len()), (4, 2));
+    let about = store.answers_about(&PluginId::new("aar:notes").unwrap()).await.unwrap();
+    assert_eq!(about.len(), 4);
+    assert!(about.iter().all(|answer| answer.counts_for(guest.plugin.as_ref().unwrap())));
+    store.forget_answers(about).await.unwrap();
+    assert_eq!(verdict(&there, &guest, &read("docs/private/a")).await, None);
 }
 
 #[tokio::test]

@@ -1,0 +1,165 @@
+//! What `--help` says of the commands about plugins.
+
+use acp_runtime_tests::Runtime;
+use expect_test::{Expect, expect};
+
+use super::{assert_narrow, help, own};
+
+/// Each of them.
+const COMMANDS: [&str; 9] = [
+    "plugin",
+    "plugin list",
+    "plugin info",
+    "plugin install",
+    "plugin remove",
+    "plugin grant",
+    "plugin revoke",
+    "plugin doctor",
+    "plugin build",
+];
+
+#[test]
+fn every_page_about_plugins_reads_well() {
+    let runtime = Runtime::new();
+    let pages = COMMANDS.map(|command| help(&runtime, command));
+    pages.iter().for_each(|page| assert_narrow(page));
+    let pages = COMMANDS.iter().zip(&pages).map(|(command, page)| format!("# {command}\n{}", own(page)));
+    let expected: Expect = expect![[r#"
+        # plugin
+        See, install, remove and build plugins, and say what they may do
+
+        Usage: acp-runtime plugin <COMMAND>
+
+        Commands:
+          list     List the plugins, and what each may do
+          info     Say what a plugin offers and what it asks for
+          install  Install a plugin, or another version of one, and grant what it asks for
+          remove   Remove an installed plugin
+          grant    Allow a plugin effects that its manifest asks for, for longer than one time
+          revoke   Take back what a plugin was allowed, also what was granted when it was installed
+          doctor   Say what keeps a plugin from its hosts and its secrets, and what did before
+          build    Put a manifest into a component
+          help     Print this message or the help of the given subcommand(s)
+
+        Options:
+          -h, --help  Print help
+
+        # plugin list
+        List the plugins, and what each may do
+
+        Usage: acp-runtime plugin list [OPTIONS]
+
+        Options:
+              --json  Print one JSON object a line
+          -h, --help  Print help
+
+        The columns: id, version, where it is from, rights, description. A right with a `?` was not granted,
+        and is asked for when it is used.
+
+        # plugin info
+        Say what a plugin offers and what it asks for
+
+        Usage: acp-runtime plugin info [OPTIONS] <PLUGIN>
+
+        Arguments:
+          <PLUGIN>  Its id, its name where only one has that, or a component file
+
+        Options:
+              --json  Print JSON
+          -h, --help  Print help
+
+        # plugin install
+        Install a plugin, or another version of one, and grant what it asks for
+
+        Usage: acp-runtime plugin install [OPTIONS] <SOURCE>
+
+        Arguments:
+          <SOURCE>  A component file, or the folder with it
+
+        Options:
+              --yes   Grant all that it asks for without a question
+              --json  Print JSON
+          -h, --help  Print help
+
+        The plugin is checked, and the rights that it asks for are shown before anything is installed.
+        Without a terminal nobody can be asked, and `--yes` is needed to grant them. What was decided about
+        a right holds for another version of the plugin: only what it newly asks for is asked about.
+
+        # plugin remove
+        Remove an installed plugin
+
+        Usage: acp-runtime plugin remove [OPTIONS] <PLUGIN>
+
+        Arguments:
+          <PLUGIN>  Its id, or its name where only one has that
+
+        Options:
+              --json  Print JSON
+          -h, --help  Print help
+
+        # plugin grant
+        Allow a plugin effects that its manifest asks for, for longer than one time
+
+        Usage: acp-runtime plugin grant [OPTIONS] <PLUGIN> <EFFECT>
+
+        Arguments:
+          <PLUGIN>  Its id, or its name where only one has that
+          <EFFECT>  A class of effects (`read`, `write`, …), with a pattern where wanted (`write:notes/**`)
+
+        Options:
+              --scope <SCOPE>  Where it holds: in the project in the current folder, or in all of yours
+                               [default: project] [possible values: project, user]
+              --json           Print JSON
+          -h, --help           Print help
+
+        What is granted so is not asked for any more, as far as the session's mode and the deny list allow
+        it; only each run of a program still is. It holds while the plugin has the same publisher and asks
+        for the same rights. In a session `/permissions allow --scope session PLUGIN EFFECT` grants for that
+        alone. What the manifest does not ask for cannot be granted, and events of hooks are granted by
+        installing the plugin.
+
+        # plugin revoke
+        Take back what a plugin was allowed, also what was granted when it was installed
+
+        Usage: acp-runtime plugin revoke [OPTIONS] <PLUGIN> [EFFECT]
+
+        Arguments:
+          <PLUGIN>  Its id, or its name where only one has that
+          [EFFECT]  A class of effects, with a pattern where wanted; all by default
+
+        Options:
+              --json  Print JSON
+          -h, --help  Print help
+
+        It holds at once, in sessions that are open as well, and in all projects. What was granted when the
+        plugin was installed, or came with the program, is denied from then on; `plugin grant` with the same
+        words takes that back.
+
+        # plugin doctor
+        Say what keeps a plugin from its hosts and its secrets, and what did before
+
+        Usage: acp-runtime plugin doctor [OPTIONS] [PLUGIN]
+
+        Arguments:
+          [PLUGIN]  Its id, or its name where only one has that; all by default
+
+        Options:
+              --json  Print one JSON object a line
+          -h, --help  Print help
+
+        Nothing is sent and no secret is read: what is said comes from the manifest, what was granted and
+        refused, the rules, the names of the secrets that are kept, and the audit.
+
+        # plugin build
+        Put a manifest into a component
+
+        Usage: acp-runtime plugin build --component <FILE> --manifest <FILE> --output <FILE>
+
+        Options:
+              --component <FILE>  The component, as the compiler made it
+              --manifest <FILE>   The plugin's `plugin.toml`
+              --output <FILE>     Where the plugin goes
+          -h, --help              Print help
+    "#]];
+    expected.assert_eq(&pages.collect::<Vec<_>>().join("\n"));
+}
