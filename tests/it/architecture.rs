@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The rooms of `runtime/agent`, floor by floor: a room names only rooms of its own floor or of those before it.
 const FLOORS: &[&[&str]] = &[
-    &["near", "noun", "plain", "capability", "transcript", "trace", "server"],
+    &["fuzz", "near", "noun", "plain", "capability", "transcript", "trace", "server"],
     &["policy", "panel", "model", "options"],
     &["gate"],
     &["event", "elicit", "terminal", "workspace", "tool", "command"],

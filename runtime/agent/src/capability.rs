@@ -6,6 +6,7 @@
 
 mod danger;
 mod effect;
+mod glob;
 mod grant;
 mod hook;
 mod host;
@@ -18,11 +19,12 @@ mod shell;
 
 pub use danger::Danger;
 pub use effect::{CommandLine, Effect, KvScope, OwnFolder, Touched};
+pub use glob::PathGlob;
 pub use grant::{Grant, GrantClass, GrantSet, SecretPlace, SecretRight, Tier};
 pub use hook::{HookEvent, HookRole};
 pub use host::{HostPattern, NetRequest};
 pub use names::{CommandName, NameError, PanelName, PluginId, SecretName, ServerName, ToolName};
-pub use path::{PathError, PathGlob, PathScope, RootId, WorkspacePath};
+pub use path::{PathError, PathScope, RootId, WorkspacePath};
 pub use pattern::{CLASSES, EffectPattern, EffectPatternError};
 pub use roots::{Root, Roots};
 pub use run::{RunError, RunPattern, RunRight, VariableName};

@@ -34,6 +34,8 @@ pub mod command;
 pub mod context;
 pub mod elicit;
 pub mod event;
+#[cfg(any(test, feature = "test-support"))]
+pub mod fuzz;
 pub mod gate;
 pub mod hook;
 pub mod model;

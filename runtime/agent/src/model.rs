@@ -2,6 +2,7 @@
 //!
 //! Knows no provider, no wire format and no retries; those belong to the implementers.
 
+mod expense;
 mod input;
 mod source;
 

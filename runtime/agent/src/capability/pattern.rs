@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use globset::{Glob, GlobMatcher};
 
-use super::path::{escaped, or_dot};
+use super::glob::{escaped, in_braces};
+use super::path::or_dot;
 use super::{
     Effect, Grant, HostPattern, NetRequest, PathError, PathGlob, PathScope, RunPattern, Touched, WorkspacePath,
 };
@@ -243,7 +244,7 @@ fn written(effect: &Effect) -> Vec<String> {
     match (effect.touched(), effect) {
         (Touched::Scope(scope), _) => vec![scope.glob.to_pattern()],
         (Touched::Places { from, to }, _) => {
-            let place = |path: &WorkspacePath| escaped(or_dot(path.as_str())).replace(',', "[,]");
+            let place = |path: &WorkspacePath| in_braces(or_dot(path.as_str()));
             vec![format!("{{{},{}}}", place(from), place(to))]
         }
         (Touched::Nothing, Effect::Run(line)) => {

@@ -221,6 +221,7 @@ mod tests {
             // A pattern is taken for all that lies in its folder.
             (1, "d/*.md", vec!["0:a/b/d/**", "4:a/b/d/**"]),
             (0, "*.md", vec!["4:**"]),
+            (0, "a/*", vec!["1:**", "4:a/**"]),
             (0, "**/*.md", vec!["1:**", "2:**", "4:**"]),
             (3, "**", vec![]),
         ] {

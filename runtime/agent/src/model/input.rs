@@ -9,6 +9,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 
+use super::expense::{TooDear, affordable};
 use crate::plain;
 
 /// Characters of what is said of one problem.
@@ -17,6 +18,10 @@ const LONGEST: usize = 1000;
 const VALUE: usize = 200;
 /// Values, and forms, that are named of what there is.
 const NAMED: usize = 32;
+/// Patterns that a schema may have.
+const PATTERNS: usize = 200;
+/// Bytes of a pattern as it is held for matching, and of what it takes while it matches.
+const PATTERN: usize = 1 << 20;
 
 /// A JSON Schema (2020-12) for a tool's arguments, compiled once when it is first needed.
 #[derive(Debug)]
@@ -45,6 +50,11 @@ impl InputSchema {
     pub fn validate(&self, arguments: &Value) -> Result<(), String> {
         const MOST: usize = 5;
         let validator = self.validator()?;
+        if affordable(&self.schema, arguments).is_err() {
+            return Err(
+                "it takes too long to check them against the schema: send fewer and less nested ones".to_owned()
+            );
+        }
         let problems: Vec<String> = validator
             .iter_errors(arguments)
             .take(MOST)
@@ -57,14 +67,38 @@ impl InputSchema {
     }
 
     fn validator(&self) -> Result<&jsonschema::Validator, String> {
+        let broken = |why: &dyn std::fmt::Display| format!("the tool's input schema is broken: {why}");
         let compile = || {
+            let patterns = patterns(&self.schema);
+            if patterns > PATTERNS {
+                return Err(broken(&format_args!("it has {patterns} patterns; at most {PATTERNS}")));
+            }
+            affordable(&self.schema, &Value::Null).map_err(|too_dear| match too_dear {
+                TooDear::Steps => broken(&"what it refers to has no end, or is too much to check"),
+                TooDear::Reference => broken(&"it refers to what is not in it"),
+            })?;
             // The linear engine: a plugin's pattern must not cost exponential time.
-            jsonschema::options()
-                .with_pattern_options(jsonschema::PatternOptions::regex())
-                .build(&self.schema)
-                .map_err(|error| format!("the tool's input schema is broken: {error}"))
+            let engine = jsonschema::PatternOptions::regex().size_limit(PATTERN).dfa_size_limit(PATTERN);
+            let options = jsonschema::options().with_pattern_options(engine);
+            options.build(&self.schema).map_err(|error| broken(&plain::block(&error.to_string(), LONGEST)))
         };
         self.compiled.get_or_init(compile).as_ref().map_err(Clone::clone)
+    }
+}
+
+/// How many patterns there are in a schema; what only looks like one counts, too.
+fn patterns(schema: &Value) -> usize {
+    match schema {
+        Value::Array(values) => values.iter().map(patterns).sum(),
+        Value::Object(values) => {
+            let own = |(keyword, value): (&String, &Value)| match (keyword.as_str(), value) {
+                ("pattern", Value::String(_)) => 1,
+                ("patternProperties", Value::Object(schemas)) => schemas.len(),
+                _ => 0,
+            };
+            values.iter().map(own).sum::<usize>() + values.values().map(patterns).sum::<usize>()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
 }
 
@@ -132,6 +166,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::fuzz::Fuzz;
 
     #[test]
     fn arguments_are_validated_with_a_message_for_the_model() {
@@ -201,5 +236,89 @@ mod tests {
         let slow = InputSchema::new(json!({ "type": "string", "pattern": "^(a+)+$" }));
         let long = format!("{}!", "a".repeat(50_000));
         assert!(slow.validate(&json!(long)).is_err());
+    }
+
+    #[test]
+    fn a41_a_schema_that_costs_too_much_is_refused() {
+        let twice = |level: usize| {
+            let next = json!({ "$ref": format!("#/$defs/l{}", level + 1) });
+            (format!("l{level}"), json!({ "properties": { "a": next, "b": next }, "anyOf": [next, next] }))
+        };
+        let mut defs: serde_json::Map<String, Value> = (0..60).map(twice).collect();
+        defs.insert("l60".to_owned(), json!({}));
+        let many: serde_json::Map<String, Value> =
+            (0..201).map(|number| (format!("p{number}"), json!({ "pattern": "a" }))).collect();
+        for (schema, problem) in [
+            (json!({ "$ref": "#/$defs/l0", "$defs": defs }), "what it refers to has no end, or is too much to check"),
+            (json!({ "$ref": "#" }), "what it refers to has no end, or is too much to check"),
+            (json!({ "allOf": [{ "$ref": "#" }] }), "what it refers to has no end, or is too much to check"),
+            (json!({ "properties": many }), "it has 201 patterns; at most 200"),
+            (json!({ "pattern": "(\\w{200}){200}" }), ""),
+            (json!({ "$ref": "http://127.0.0.1:1/x" }), "it refers to what is not in it"),
+        ] {
+            let told = InputSchema::new(schema.clone()).check().unwrap_err();
+            assert!(told.starts_with("the tool's input schema is broken: ") && told.contains(problem), "{told}");
+            assert!(told.len() < 2000, "{told}");
+        }
+        // One that refers to itself is fine for what people send, and not for what makes it dear.
+        let own = json!({ "properties": { "a": { "anyOf": [{ "$ref": "#" }, { "$ref": "#" }] } } });
+        let own = InputSchema::new(own);
+        assert_eq!(own.validate(&json!({ "a": { "a": {} } })), Ok(()));
+        let deep = (0..100).fold(json!({}), |inner, _| json!({ "a": inner }));
+        assert!(own.validate(&deep).unwrap_err().starts_with("it takes too long to check them"));
+    }
+
+    fn fuzz() -> Fuzz {
+        Fuzz::of([
+            r##"{"s":{"type":"object","properties":{"a":{"type":"string","pattern":"^(a+)+$"}},"required":["a"]},"v":{"a":"aaaaaaaaaaaaaaaaaaaaaaaaaaaa!"}}"##,
+            r##"{"s":{"$defs":{"n":{"properties":{"l":{"$ref":"#/$defs/n"},"r":{"$ref":"#/$defs/n"}}}},"$ref":"#/$defs/n"},"v":{"l":{"l":{},"r":{}},"r":{"r":{"r":{"r":{}}}}}}"##,
+            r##"{"s":{"anyOf":[{"enum":["a","b"]},{"oneOf":[{"const":1},{"const":2}]}],"if":{"minimum":3},"then":{"not":{}}},"v":4}"##,
+            r##"{"s":{"type":"array","items":{"type":"integer","multipleOf":3},"uniqueItems":true,"contains":{"const":3},"minItems":1},"v":[3,6,9,9]}"##,
+            r##"{"s":{"$id":"http://x/","$anchor":"top","$defs":{"i":{"$id":"i","$dynamicAnchor":"d","$ref":"#/$defs/j","$defs":{"j":{"$dynamicRef":"#d"}}}},"properties":{"a":{"$ref":"i"}}},"v":{"a":{}}}"##,
+            r##"{"s":{"$schema":"http://json-schema.org/draft-07/schema#","patternProperties":{"^a":{"$ref":"#"}},"additionalProperties":false,"dependencies":{"a":["b"]}},"v":{"a":{"a":{"a":1}}}}"##,
+        ])
+        .with_words([
+            r##"{"$ref":"#"}"##,
+            r##""$ref":"#","##,
+            r##""$ref":"https://example.com/s","##,
+            r##""$dynamicRef":"#d","##,
+            r##""$id":"i","##,
+            r##""pattern":"(\\w{100}){100}","##,
+            r##""pattern":"(x+x+)+y","##,
+            r##""allOf":[{"$ref":"#"},{"$ref":"#"}],"##,
+            r##""unevaluatedProperties":{"$ref":"#"},"##,
+            r##""format":"email","##,
+            "[[[[[[[[[[[[[[[[",
+            "{\"a\":",
+            "]",
+            "}",
+            "\\ud800",
+            "#/$defs/n",
+            "#/$defs/",
+            "%25",
+            "~1",
+        ])
+    }
+
+    /// Whatever it says of them, it says so soon.
+    fn check(input: &[u8]) {
+        let Ok(Value::Object(mut given)) = serde_json::from_slice::<Value>(input) else { return };
+        let mut take = |name: &str| given.remove(name).unwrap_or_default();
+        let (schema, value) = (InputSchema::new(take("s")), take("v"));
+        for told in
+            [schema.check(), schema.validate(&value), schema.validate(&Value::Null)].into_iter().flat_map(Result::err)
+        {
+            assert!(told.len() <= 5 * 4 * (LONGEST + 2 * VALUE), "{} bytes are said of it", told.len());
+        }
+    }
+
+    #[test]
+    fn a41_whatever_is_a_schema_is_checked_soon() {
+        fuzz().quick(check);
+    }
+
+    #[test]
+    fn slow_fuzz_a41_whatever_is_a_schema_is_checked_soon() {
+        fuzz().slow(check);
     }
 }

@@ -131,12 +131,19 @@ impl Frames {
 
 impl ChatFrameSink for Frames {
     fn on_frame(&self, _: &FrameCtx, frame: RawFrameRef<'_>) {
-        let size = frame.data.len();
+        self.take(frame.data);
+    }
+}
+
+impl Frames {
+    /// One more event.
+    fn take(&self, data: &str) {
+        let size = data.len();
         self.events.fetch_add(1, Ordering::Relaxed);
         self.longest.fetch_max(size, Ordering::Relaxed);
         self.bytes.fetch_add(if size == 0 { SIGN_OF_LIFE } else { FRAME + size }, Ordering::Relaxed);
         if size > 0 && size <= EVENT {
-            self.with(|read| read.take(self.wire, frame.data));
+            self.with(|read| read.take(self.wire, data));
         }
     }
 }
@@ -198,4 +205,75 @@ const REDACTED: &str = "redacted_thinking";
 pub(super) fn redacted_block(signature: &str) -> Option<Value> {
     let block: Value = signature.starts_with('{').then(|| serde_json::from_str(signature).ok())??;
     (block.get("type").and_then(Value::as_str) == Some(REDACTED)).then_some(block)
+}
+
+#[cfg(test)]
+mod tests {
+    use acp_runtime_agent::fuzz::Fuzz;
+
+    use super::*;
+
+    const WIRES: [WireFormat; 5] = [
+        WireFormat::OpenaiChat,
+        WireFormat::OpenaiResponses,
+        WireFormat::Anthropic,
+        WireFormat::Gemini,
+        WireFormat::Ollama,
+    ];
+
+    fn fuzz() -> Fuzz {
+        Fuzz::of([
+            r#"{"choices":[{"delta":{"refusal":"no"}}]}"#,
+            r#"{"type":"response.refusal.delta","delta":"no"}"#,
+            r#"{"type":"content_block_start","content_block":{"type":"redacted_thinking","data":"x"}}"#,
+            r#"{"promptFeedback":{"blockReason":"SAFETY"}}"#,
+            r#"{"error":"out of memory","done":true}"#,
+            r#"{"response":{"incomplete_details":{"reason":"content_filter"}}}"#,
+            "[DONE]",
+        ])
+        .with_words([
+            "\n",
+            "{",
+            "}",
+            "[",
+            "]",
+            "null",
+            "\"refusal\"",
+            "redacted_thinking",
+            "\"content_block\":",
+            "\"error\":{",
+            "\"blockReason\":1",
+            "\\ud800",
+            "[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
+            "\u{202e}",
+        ])
+    }
+
+    /// Events of each format, one a line: whatever is in them, no more is kept than has come, and an end is come to.
+    fn check(input: &[u8]) {
+        let text = String::from_utf8_lossy(input);
+        for wire in WIRES {
+            let frames = Frames::new(wire);
+            for data in text.lines().chain([""]) {
+                frames.take(data);
+            }
+            assert_eq!(frames.count(), text.lines().count() + 1);
+            let left_out = frames.left_out();
+            assert!(left_out.len() <= frames.count() && frames.left_out().is_empty());
+            let _ = (frames.broken(), frames.latest(), frames.too_much());
+            assert!(frames.broken().is_none(), "it is told once");
+            let (Ended::Well(_) | Ended::Early(_) | Ended::Badly(_)) = frames.end(StreamEnd::default());
+            let _ = redacted_block(&text);
+        }
+    }
+
+    #[test]
+    fn whatever_a_provider_sends_is_read() {
+        fuzz().quick(check);
+    }
+
+    #[test]
+    fn slow_fuzz_whatever_a_provider_sends_is_read() {
+        fuzz().slow(check);
+    }
 }

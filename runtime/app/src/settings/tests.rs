@@ -153,7 +153,7 @@ fn a_broken_file_is_an_error_with_its_place() {
             "[permission]\ntimeout = '5'",
             "config.toml:2:11: `timeout`: string \"5\" is not what belongs there: expected a number",
         ),
-        ("[files]\ndeny = ['a', '../b/**']", "config.toml:2:8: `deny`: `../b` leaves the workspace"),
+        ("[files]\ndeny = ['a', '../b/**']", "config.toml:2:8: `deny`: `../b/**` leaves the workspace"),
         (
             "[plugins]\ndisabled = ['tasks']",
             "config.toml:2:12: `disabled`: `tasks` is not a valid plugin id: expected `namespace:name` of lower-case letters, digits and `-`",

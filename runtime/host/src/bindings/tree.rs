@@ -111,6 +111,8 @@ fn refused(node: &FlatNode, problem: &str) -> GuestError {
 
 #[cfg(test)]
 mod tests {
+    use acp_runtime_agent::fuzz::Fuzz;
+
     use super::*;
 
     fn node(id: &str, parent: Option<u32>) -> FlatNode {
@@ -171,6 +173,48 @@ mod tests {
         }
         let data = FlatNode { data: "[]".to_owned(), ..node("a", None) };
         assert_eq!(problem(vec![data]), "node `a` of the panel: its data is not a JSON object");
+    }
+
+    fn fuzz() -> Fuzz {
+        let row: Vec<u8> = (0..40).flat_map(|at| [if at == 0 { 0 } else { 1 }, at, at, 0]).collect();
+        let line: Vec<u8> = (0..40).flat_map(|at| [at, at, at, 1]).collect();
+        Fuzz::of([row, line]).with_words([&[0, 0, 0, 0], &[255, 1, 1, 1], &[1, 1, 9, 2], &[2, 255, 0, 3]])
+    }
+
+    /// Four bytes to a node: its parent and one more, its id, its label and its data.
+    fn check(input: &[u8]) {
+        let data = ["", "{}", r#"{"a":[{"b":1}]}"#, "[", "{\"a\":1e999}", "null", "{\"\\ud800\":1}"];
+        let flat: Vec<FlatNode> = input
+            .chunks_exact(4)
+            .map(|bytes| FlatNode {
+                parent: bytes[0].checked_sub(1).map(|parent| if parent == 254 { u32::MAX } else { parent.into() }),
+                id: "n".repeat(bytes[1].into()),
+                label: "\u{202e}\n".repeat(bytes[2].into()),
+                kind: "k".repeat(bytes[2].into()),
+                style: "dim".to_owned(),
+                expanded: true,
+                data: data[usize::from(bytes[3]) % data.len()].to_owned(),
+            })
+            .collect();
+        let count = flat.len();
+        let Ok(root) = build(flat, &PanelLimits::default()) else { return };
+        let (mut left, mut seen, mut ids) = (vec![(&root, 1)], 0, HashSet::new());
+        while let Some((node, depth)) = left.pop() {
+            seen += 1;
+            assert!(depth <= PanelLimits::default().depth && ids.insert(node.id.clone()) && !node.label.contains('\n'));
+            left.extend(node.children.iter().map(|child| (child, depth + 1)));
+        }
+        assert_eq!(seen, count, "each node is there once");
+    }
+
+    #[test]
+    fn a46_whatever_a_panel_gives_is_a_tree_or_is_refused() {
+        fuzz().quick(check);
+    }
+
+    #[test]
+    fn slow_fuzz_a46_whatever_a_panel_gives_is_a_tree_or_is_refused() {
+        fuzz().slow(check);
     }
 
     #[test]

@@ -19,7 +19,8 @@ impl Target {
         let url = checked(text, |text| {
             // Parsers also take `https:a` and `https:///a` for what is meant by `https://a`.
             let (scheme, rest) = text.split_once("://").ok_or(url::ParseError::RelativeUrlWithoutBase)?;
-            if scheme.is_empty() || rest.starts_with('/') { Err(url::ParseError::EmptyHost) } else { Url::parse(text) }
+            let named = !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            if named && !rest.starts_with('/') { Url::parse(text) } else { Err(url::ParseError::EmptyHost) }
         })?;
         Self::of(url)
     }
@@ -46,10 +47,14 @@ impl Target {
         url.set_fragment(None);
         // `good.com.` is `good.com`.
         if let Some(name) = url.domain().and_then(|name| name.strip_suffix('.')).map(str::to_owned) {
+            // `127.0.0.1..` would become an address.
+            if name.is_empty() || name.ends_with('.') {
+                return Err(bad("has no usable host"));
+            }
             url.set_host(Some(&name)).map_err(|error| bad(&format!("has no usable host: {error}")))?;
         }
         match url.host() {
-            Some(Host::Domain(name)) if name.is_empty() || name.ends_with('.') => Err(bad("has no usable host")),
+            Some(Host::Domain(name)) if !is_name(name) => Err(bad("has no usable host")),
             Some(_) => Ok(Self(url)),
             None => Err(bad("has no host")),
         }
@@ -113,6 +118,12 @@ impl Target {
         let host = self.0.host_str().unwrap_or_default();
         self.0.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
+}
+
+/// Whether it is a name that a host can have. Parsers take others.
+fn is_name(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    text.split('.').all(|label| !label.is_empty() && label.bytes().all(plain))
 }
 
 /// Parsers leave out tabs and line ends, and take backslashes for slashes: what people read is another address then.
@@ -185,6 +196,14 @@ mod tests {
             "https://good.com:0/",
             "https://good.com:99999/",
             "https://good.com../",
+            "https://good..com/",
+            "https://127.0.0.1../",
+            "http:/\"/[::ff://[",
+            "http:/good.com://",
+            "https://good\"com/",
+            "https://good.com!/",
+            "https://good$com/",
+            "https://good\u{ad}.com/",
             "https://[fe80::1%25eth0]/",
             "https://good\u{202e}.com/",
             "http://1.2.3.4.5/",

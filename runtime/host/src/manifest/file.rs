@@ -174,7 +174,7 @@ struct Reason {
 impl ManifestFile {
     pub(super) fn read_toml(text: &str) -> Result<Self, ManifestError> {
         bounded(text.len())?;
-        toml::from_str(text).map_err(|error| ManifestError::Form(error.to_string().trim_end().to_owned()))
+        toml::from_str(text).map_err(|error| form(&error))
     }
 
     pub(super) fn read_section(bytes: &[u8]) -> Result<(Self, Inventory), ManifestError> {
@@ -350,5 +350,8 @@ fn bounded(size: usize) -> Result<(), ManifestError> {
 }
 
 fn form(error: impl Display) -> ManifestError {
-    ManifestError::Form(error.to_string())
+    let told = error.to_string();
+    let told = told.trim_end();
+    let cut = plain::cut(told, 2000);
+    ManifestError::Form(if cut.len() < told.len() { format!("{cut}…") } else { cut.to_owned() })
 }

@@ -163,7 +163,7 @@ fn values_out_of_bounds_are_refused() {
             "*.md",
             "`capabilities.fs.write`: `*.md` cannot be preopened: only a folder and all below it, such as `notes/**`",
         ),
-        ("notes/**", "../x/**", "`capabilities.fs.write`: `../x` leaves the workspace"),
+        ("notes/**", "../x/**", "`capabilities.fs.write`: `../x/**` leaves the workspace"),
         ("\"Tasks\"", "\"\\u0007\"", "`title`: must not be empty"),
         ("keeps notes", &"x".repeat(201), "`capabilities.fs.write.reason`: 201 is too many; at most 200"),
         ("type = \"object\"", "type = \"array\"", "`settings`: must be a JSON Schema with `type = \"object\"`"),

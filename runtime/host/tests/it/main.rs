@@ -10,6 +10,7 @@
 )]
 #![expect(clippy::disallowed_methods, reason = "tests make the files that guests and packages are tried with")]
 
+mod addresses;
 mod cache;
 mod compiling;
 mod conversation;
@@ -19,6 +20,7 @@ mod guest;
 mod hooks;
 mod hostile;
 mod limits;
+mod malformed;
 mod packages;
 mod programs;
 mod repository;

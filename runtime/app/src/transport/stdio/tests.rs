@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, PipeReader, PipeWriter, Read as _};
 use std::time::Duration;
 
+use acp_runtime_agent::fuzz::Fuzz;
 use expect_test::{Expect, expect};
 use futures::{FutureExt as _, StreamExt as _};
 
@@ -276,4 +277,107 @@ async fn the_end_does_not_wait_for_a_client_that_does_not_read() {
     transport.channel.tx.unbounded_send(message("x".repeat(1 << 19))).unwrap();
     drop(transport.channel);
     transport.drained.await;
+}
+
+/// Gives its bytes in pieces, as a pipe does.
+struct Pieces<'a> {
+    left: &'a [u8],
+    size: usize,
+}
+
+impl io::Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let size = self.size.min(buffer.len()).min(self.left.len());
+        let (piece, left) = self.left.split_at(size);
+        buffer[..size].copy_from_slice(piece);
+        self.left = left;
+        Ok(size)
+    }
+}
+
+fn fuzz() -> Fuzz {
+    let framed = format!("Content-Length: {}\r\n\r\n{PING}", PING.len());
+    let call =
+        r#"{"jsonrpc":"2.0","id":"a","method":"session/prompt","params":{"prompt":[{"type":"text","text":"\u00e9"}]}}"#;
+    let answer = r#"{"jsonrpc":"2.0","id":1e3,"error":{"code":-32000,"message":"no"}}"#;
+    Fuzz::of([
+        format!("{PING}\n{PING}\r\n"),
+        framed.clone(),
+        format!("{framed}{framed}"),
+        format!("{call}\n{answer}\n"),
+    ])
+    .with_words(
+        [
+            "Content-Length: ",
+            "content-length:",
+            "\r\n\r\n",
+            "\n",
+            "\r",
+            "\u{feff}",
+            "{",
+            "}",
+            "[",
+            "]",
+            "\"id\":null,",
+            "\"id\":1.5,",
+            "\"method\":",
+            "\"result\":",
+            "\\ud800",
+            "[[[[[[[[[[[[[[[[",
+            "\0",
+            "Content-Type: x\r\n",
+            "{\"a\":",
+        ]
+        .map(str::as_bytes)
+        .into_iter()
+        .chain([&b"\xff"[..], b"\xc3"]),
+    )
+}
+
+/// Whatever comes, in whatever pieces: it comes to an end, nothing longer than the limit is held, and what is answered is
+/// one line of JSON.
+fn check_input(input: &[u8]) {
+    const LIMIT: usize = 300;
+    let read = |size: usize| {
+        let mut reader = Reader::new(Pieces { left: input, size }, LIMIT);
+        let mut read = Vec::new();
+        while let Some(incoming) = reader.next().unwrap() {
+            read.push(match incoming {
+                Incoming::Message(text) => {
+                    assert!(text.len() <= LIMIT, "{} bytes", text.len());
+                    text
+                }
+                Incoming::NotText => "not text".to_owned(),
+                Incoming::TooLarge { .. } => "too large".to_owned(),
+                Incoming::NoLength { reason } => reason.to_owned(),
+            });
+            assert!(read.len() <= input.len() + 1, "there is no end of it");
+        }
+        read
+    };
+    let whole = read(usize::MAX);
+    assert_eq!(whole, read(1), "in pieces it is the same");
+    for text in &whole {
+        match envelope::read(text) {
+            envelope::Read::Refused(answer) => {
+                let parsed: serde_json::Value = serde_json::from_str(&answer).unwrap();
+                assert!(!answer.contains('\n') && parsed["error"]["code"].is_i64(), "{answer}");
+            }
+            envelope::Read::Message(message) => {
+                let written = envelope::write(&TransportFrame::Single(message)).unwrap();
+                assert!(matches!(envelope::read(&written), envelope::Read::Message(_)), "{written}");
+            }
+            envelope::Read::Nothing => {}
+        }
+    }
+}
+
+#[test]
+fn whatever_comes_is_read_to_its_end() {
+    fuzz().quick(check_input);
+}
+
+#[test]
+fn slow_fuzz_whatever_comes_is_read_to_its_end() {
+    fuzz().slow(check_input);
 }
