@@ -130,11 +130,16 @@ async fn the_guard_keeps_keys_from_the_model() {
 #[tokio::test]
 async fn a_guard_is_not_lost_by_accident() {
     let broken = format!("{GUARD}[plugins.settings.\"aar:guard\"]\nprotected = \"none\"\n");
-    let (turn, _) = prompted(&Runtime::scripted(&writes("a.txt")).config(&broken), "Write", "allow_once").await;
+    let runtime = Runtime::scripted(&writes("a.txt")).config(&broken);
+    let (turn, _) = prompted(&runtime, "Write", "allow_once").await;
+    let told = turn.text();
     assert!(
-        turn.text()
-            .contains("the plugin `aar:guard` was to decide about this prompt, and its hook failed: its settings")
+        told.contains("the plugin `aar:guard` was to decide about this prompt, and its hook failed: its settings"),
+        "{told}"
     );
+    let file = runtime.home().join("config.toml").display().to_string();
+    let hint = format!("hint: correct `[plugins.settings.\"aar:guard\"]` in `{file}`, and restart the agent");
+    assert!(told.contains(&hint), "{told}");
     let project = Runtime::scripted(&writes("Cargo.lock"))
         .config(GUARD)
         .file(".acp-runtime/config.toml", "plugins.disabled = ['aar:guard']\npermission.deny = ['plugin', 'prompt']\n");

@@ -191,13 +191,14 @@ async fn what_is_not_offered_is_refused_with_what_is() {
     };
     let params = json!({ "sessionId": session, "configId": "mode", "value": "yolo" });
     let error = editor.request("session/set_config_option", params).await.unwrap_err();
-    let there_are = "not a value of this option; there are `review`, `auto-edit`, `auto`, `read-only`, `plan`";
+    let there_are =
+        "`yolo` is not a value of the option `mode`; there are `review`, `auto-edit`, `auto`, `read-only`, `plan`";
     assert!(error.message.ends_with(there_are), "who shows the message alone shows them, too: {error:?}");
     let modes = json!(["review", "auto-edit", "auto", "read-only", "plan"]);
     let data = refused(json!({ "sessionId": session, "configId": "mode", "value": "yolo" })).await;
-    assert_eq!(data, json!({ "value": "not a value of this option", "available": modes }));
+    assert_eq!(data, json!({ "value": "`yolo` is not a value of the option `mode`", "available": modes }));
     let data = refused(json!({ "sessionId": session, "configId": "modus", "value": "auto" })).await;
-    assert_eq!((&data["configId"], &data["available"][0]), (&json!("unknown option"), &json!("mode")));
+    assert_eq!((&data["configId"], &data["available"][0]), (&json!("there is no option `modus`"), &json!("mode")));
     for params in [
         json!({ "sessionId": session, "configId": "mode", "value": true, "type": "boolean" }),
         json!({ "sessionId": session, "configId": "read_only", "value": "yes" }),

@@ -91,7 +91,7 @@ async fn a_refused_request_says_why_in_its_message() {
             "session/set_mode",
             json!({ "sessionId": session, "modeId": "x" }),
             -32602,
-            "Invalid params: `modeId`: unknown mode; there are `review`, `auto-edit`, `auto`, `read-only`, `plan`",
+            "Invalid params: `modeId`: there is no mode `x`; there are `review`, `auto-edit`, `auto`, `read-only`, `plan`",
         ),
         (
             "session/load",

@@ -86,6 +86,11 @@ pub trait Hook: Send + Sync {
 
     /// Tells it, and hears what it says, within a limited time. The future may be dropped at any moment.
     fn handle<'a>(&'a self, occurrence: &'a Occurrence) -> BoxFuture<'a, Result<Verdict, HookFailure>>;
+
+    /// What the person has to do where it can only fail; none where that is not known.
+    fn remedy(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The hooks of each event, in their order.
@@ -220,7 +225,7 @@ impl Hooks {
                     let changed = self.occurrence(event, matter.call(), &matter.payload().await);
                     told = changed.unwrap_or(told);
                 }
-                said => passage.take(hook.plugin(), event, said),
+                said => passage.take(&**hook, event, said),
             }
             if passage.stop.is_some() {
                 return passage;
@@ -235,9 +240,9 @@ impl Hooks {
                 Said::Nothing => {}
                 Said::Changed => {
                     let why = "the hooks of several plugins do not agree on what it should be";
-                    passage.take(hook.plugin(), event, Said::Failed(why.to_owned()));
+                    passage.take(&**hook, event, Said::Failed(why.to_owned()));
                 }
-                said => passage.take(hook.plugin(), event, said),
+                said => passage.take(&**hook, event, said),
             }
             if passage.stop.is_some() {
                 return passage;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use crate::capability::PluginId;
 use crate::model::{Model, ModelChoice, ModelSource, ReasoningEffort};
+use crate::plain;
 use crate::policy::Mode;
 
 pub use bounds::Bounds;
@@ -98,6 +99,9 @@ impl std::fmt::Display for Withheld {
     }
 }
 
+/// Characters of a value that is repeated.
+const VALUE: usize = 80;
+
 /// What was chosen in a session; what is absent was left as configured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choices {
@@ -122,16 +126,20 @@ pub enum OptionValue<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionError {
     /// No such option; those that there are.
-    #[error("there is no such option")]
+    #[error("there is no option `{option}`")]
     Unknown {
+        /// What was asked for, in a line.
+        option: String,
         /// What there is.
         available: Vec<String>,
     },
     /// Not one of the option's values; those that it has.
-    #[error("`{option}` does not have that value")]
+    #[error("`{option}` does not have the value `{value}`")]
     Value {
         /// The option.
         option: String,
+        /// What it was to be, in a line.
+        value: String,
         /// What there is.
         available: Vec<String>,
     },
@@ -253,7 +261,7 @@ impl Options {
 
     /// Changes one option. Only values that the list offers are taken.
     pub fn set(&self, option: &str, value: OptionValue<'_>) -> Result<(), OptionError> {
-        let wrong = || self.wrong_value(option);
+        let wrong = || self.wrong_value(option, value);
         match option {
             id::MODE => self.set_mode(value.of_select().and_then(Mode::from_id).ok_or_else(wrong)?),
             id::MODEL => {
@@ -293,14 +301,21 @@ impl Options {
             Some(WithheldPlugin { plugin, why }) => {
                 OptionError::Withheld { plugin: plugin.id.clone(), why: why.clone() }
             }
-            None => OptionError::Unknown { available: self.list().into_iter().map(|option| option.id).collect() },
+            None => {
+                let available = self.list().into_iter().map(|option| option.id).collect();
+                OptionError::Unknown { option: plain::line(option, VALUE), available }
+            }
         }
     }
 
-    fn wrong_value(&self, option: &str) -> OptionError {
+    fn wrong_value(&self, option: &str, value: OptionValue<'_>) -> OptionError {
         let found = self.list().into_iter().find(|known| known.id == option);
         let available = found.map(|option| option.values().map(str::to_owned).collect()).unwrap_or_default();
-        OptionError::Value { option: option.to_owned(), available }
+        let value = match value {
+            OptionValue::Id(id) => plain::line(id, VALUE),
+            OptionValue::Flag(flag) => flag.to_string(),
+        };
+        OptionError::Value { option: option.to_owned(), value, available }
     }
 }
 

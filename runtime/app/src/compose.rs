@@ -317,6 +317,7 @@ impl Runtime {
             additions: additions.clone(),
             events: Arc::new(outbox.clone()),
             settings: settings.plugins.settings.iter().map(|(id, own)| (id.clone(), own.clone().into())).collect(),
+            configured_in: self.paths.config().display().to_string(),
             limits: settings.narrowed_limits().clone(),
         };
         let offered = self.shelf.open(&plugins, scope);

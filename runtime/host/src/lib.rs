@@ -12,6 +12,7 @@
 //! | [`links`] | where links lead, and opening without following any |
 //! | [`limits`] | how much a plugin may use |
 //! | [`manifest`] | what a plugin says of itself |
+//! | [`publisher`] | where a plugin is from, as far as it decides what is kept for it |
 //! | [`package`] | plugin files, and the folder of installed ones |
 //! | `crew` | the threads that compile |
 //! | `engine` | the one wasmtime engine, its clock and its cache of compiled code |
@@ -50,6 +51,7 @@ pub mod manifest;
 mod own_files;
 pub mod package;
 pub mod plugin_host;
+pub mod publisher;
 pub mod record;
 pub mod regular_file;
 pub mod scope;

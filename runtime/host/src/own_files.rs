@@ -1,5 +1,5 @@
-//! The folders that belong to a plugin alone: `/data`, which it has in each project and which is kept, and `/tmp`, which
-//! each instance has for itself.
+//! The folders that belong to a plugin of one publisher alone: `/data`, which it has in each project and which is kept, and
+//! `/tmp`, which each instance has for itself.
 //!
 //! They are made when a guest first looks at its folders. What is done in them is judged by nobody, but they have an end:
 //! a [`Meter`] counts bytes and entries before anything is written. Knows nothing about rights: the gate was asked before.
@@ -9,7 +9,7 @@ mod meter;
 
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use acp_runtime_agent::capability::{OwnFolder, PluginId, RootId, WorkspacePath};
@@ -21,6 +21,7 @@ use tempfile::TempDir;
 pub(crate) use self::meter::{FileId, Full, Meter};
 use crate::limits::Limits;
 use crate::package::Digest;
+use crate::publisher::Publisher;
 use crate::{links, regular_file};
 
 /// Where a path of such a folder says that it lies: no session has so many folders.
@@ -29,10 +30,20 @@ const NO_ROOT: RootId = RootId(u16::MAX);
 /// The folders of one plugin, of whatever session.
 pub(crate) struct OwnFiles {
     /// Where its `/data` are; none where nothing is kept.
-    kept: Option<PathBuf>,
+    kept: Option<Kept>,
     limits: Arc<Limits>,
     /// Of the projects that are in use: calls that run at once share the room.
     meters: Mutex<HashMap<String, Weak<Meter>>>,
+}
+
+/// Where the `/data` of one plugin are.
+struct Kept {
+    /// The folder of all plugins.
+    all: PathBuf,
+    /// Below it.
+    own: PathBuf,
+    /// Where they were before publishers were told apart, if that was this one.
+    before: Option<PathBuf>,
 }
 
 /// Such a folder, opened.
@@ -46,9 +57,26 @@ pub(crate) struct Own {
 
 impl OwnFiles {
     /// Those of `plugin`, below the folder that those of all plugins are kept in. Nothing is made yet.
-    pub(crate) fn new(kept: Option<&PathBuf>, plugin: &PluginId, limits: Arc<Limits>) -> Self {
-        let kept = kept.map(|folder| folder.join(plugin.namespace()).join(plugin.name()));
+    pub(crate) fn new(kept: Option<&PathBuf>, publisher: &Publisher, plugin: &PluginId, limits: Arc<Limits>) -> Self {
+        let kept = kept.map(|folder| Kept::of(folder, publisher, plugin));
         Self { kept, limits, meters: Mutex::default() }
+    }
+
+    /// Removes all that a plugin keeps in `kept`. What is not there is no error.
+    pub(crate) fn forget(kept: &Path, publisher: &Publisher, plugin: &PluginId) -> io::Result<()> {
+        let kept = Kept::of(kept, publisher, plugin);
+        let all = match Dir::open_ambient_dir(&kept.all, ambient_authority()) {
+            Ok(all) => all,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        for folder in std::iter::once(&kept.own).chain(&kept.before) {
+            match all.remove_dir_all(folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Opens one, and makes it where it is not there. Waits for the disk.
@@ -60,9 +88,7 @@ impl OwnFiles {
     }
 
     fn open_data(&self, project: &str) -> io::Result<Own> {
-        let kept = self.kept.as_ref().ok_or_else(|| io::Error::other("nothing is kept here"))?;
-        regular_file::private_folder(kept)?;
-        let kept = Dir::open_ambient_dir(kept, ambient_authority())?;
+        let kept = self.kept.as_ref().ok_or_else(|| io::Error::other("nothing is kept here"))?.open()?;
         // A link in its place is not followed.
         let name = Digest::of(project.as_bytes()).hex();
         let name = WorkspacePath::new(NO_ROOT, &name).map_err(io::Error::other)?;
@@ -84,6 +110,45 @@ impl OwnFiles {
         let dir = Dir::open_ambient_dir(temporary.path(), ambient_authority())?;
         let meter = Arc::new(Meter::of(&dir, self.limits.folders.tmp, self.limits.folders.entries)?);
         Ok(Own { which: OwnFolder::Tmp, dir, meter, temporary: Some(temporary) })
+    }
+}
+
+impl Kept {
+    fn of(all: &Path, publisher: &Publisher, plugin: &PluginId) -> Self {
+        let id = Path::new(plugin.namespace()).join(plugin.name());
+        let ours = plugin.namespace() == "aar";
+        let before = match publisher {
+            Publisher::Bundled => ours,
+            Publisher::Installed => !ours,
+            Publisher::Path | Publisher::Project(_) => false,
+        };
+        let own = Path::new(&folder_of(publisher)).join(&id);
+        Self { all: all.to_owned(), own, before: before.then_some(id) }
+    }
+
+    /// Opens it, and makes it where it is not there.
+    fn open(&self) -> io::Result<Dir> {
+        let own = self.all.join(&self.own);
+        if !own.is_dir()
+            && let Some(before) = self.before.as_ref().filter(|before| self.all.join(before).is_dir())
+        {
+            regular_file::private_folder(own.parent().unwrap_or(&self.all))?;
+            let all = Dir::open_ambient_dir(&self.all, ambient_authority())?;
+            // Another process may have been faster.
+            all.rename(before, &all, &self.own).or_else(|error| if own.is_dir() { Ok(()) } else { Err(error) })?;
+        }
+        regular_file::private_folder(&own)?;
+        Dir::open_ambient_dir(&own, ambient_authority())
+    }
+}
+
+/// No namespace of a plugin is called so.
+fn folder_of(publisher: &Publisher) -> String {
+    match publisher {
+        Publisher::Bundled => "@bundled".to_owned(),
+        Publisher::Installed => "@installed".to_owned(),
+        Publisher::Path => "@path".to_owned(),
+        Publisher::Project(folder) => format!("@project-{}", Digest::of(folder.as_bytes()).hex()),
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) use self::section::replace;
 pub use self::store::{Installed, PackageStore, StoreError};
 use crate::limits::COMPONENT;
 use crate::manifest::{Manifest, ManifestError};
+use crate::publisher::Publisher;
 use crate::regular_file;
 
 /// The SHA-256 of a component file.
@@ -173,6 +174,7 @@ pub struct Package {
     manifest: Manifest,
     section: Digest,
     pinned: Option<Digest>,
+    publisher: Publisher,
 }
 
 impl Package {
@@ -187,12 +189,23 @@ impl Package {
         let section = section_of(&path, &mut file)?;
         let manifest =
             Manifest::from_section(&section).map_err(|source| PackageError::Manifest { path: path.clone(), source })?;
-        Ok(Self { path, manifest, section: Digest::of(&section), pinned: None })
+        Ok(Self { path, manifest, section: Digest::of(&section), pinned: None, publisher: Publisher::default() })
     }
 
     /// [`Package::read`], and [`Package::bytes`] will accept only what has this digest.
     pub fn read_pinned(path: impl Into<PathBuf>, digest: Digest) -> Result<Self, PackageError> {
         Ok(Self { pinned: Some(digest), ..Self::read(path)? })
+    }
+
+    /// The same, from that publisher rather than a file that somebody named.
+    #[must_use]
+    pub fn published_by(self, publisher: Publisher) -> Self {
+        Self { publisher, ..self }
+    }
+
+    /// Who it is from.
+    pub fn publisher(&self) -> &Publisher {
+        &self.publisher
     }
 
     /// Where it is.

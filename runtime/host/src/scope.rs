@@ -51,6 +51,8 @@ pub struct SessionScope {
     pub events: Arc<dyn EventSink>,
     /// The settings of each plugin, as they are configured; not yet validated.
     pub settings: BTreeMap<PluginId, Value>,
+    /// The file that they are in, for people.
+    pub configured_in: String,
     /// What none of its plugins passes, whatever they may elsewhere.
     pub limits: LimitTable,
 }
@@ -207,6 +209,7 @@ impl Mount {
 mod tests {
     use std::path::PathBuf;
 
+    use acp_runtime_agent::fuzz::Fuzz;
     use cap_std::ambient_authority;
 
     use super::*;
@@ -239,6 +242,45 @@ mod tests {
         {
             assert!(folders.resolve(bad).is_err(), "{bad}");
         }
+    }
+
+    fn fuzz() -> Fuzz {
+        let honest = ["/workspace/src/a.rs", "/workspace-2/./b//c", "src/../a", "/data/x"];
+        Fuzz::of(honest).with_words([
+            "/",
+            "//",
+            "..",
+            "/../",
+            ".",
+            "\0",
+            "\\",
+            "-2",
+            "-65536",
+            "-99999999999",
+            "workspace",
+            "C:",
+            "%2e",
+        ])
+    }
+
+    /// It is a path in one of the roots, and what it was made of says so.
+    fn check(input: &[u8]) {
+        let text = String::from_utf8_lossy(input);
+        let Ok(path) = folders().resolve(&text) else { return };
+        assert!(path.root().0 < 2 && path.as_str().split('/').all(|name| name != ".." && name != "."), "{text}");
+        let root = if path.root().0 == 0 { "/workspace" } else { "/workspace-2" };
+        assert!(text.starts_with(root) || !text.starts_with('/'), "{text}");
+        assert_eq!(folders().resolve(&format!("{root}/{}", path.as_str())), Ok(path), "{text}");
+    }
+
+    #[test]
+    fn a10_whatever_a_guest_calls_a_path_is_in_a_root() {
+        fuzz().quick(check);
+    }
+
+    #[test]
+    fn slow_fuzz_a10_whatever_a_guest_calls_a_path_is_in_a_root() {
+        fuzz().slow(check);
     }
 
     #[test]

@@ -34,7 +34,7 @@ fn every_page_about_plugins_reads_well() {
           list     List the plugins, and what each may do
           info     Say what a plugin offers and what it asks for
           install  Install a plugin, or another version of one, and grant what it asks for
-          remove   Remove an installed plugin
+          remove   Remove an installed plugin, and what it has kept
           grant    Allow a plugin effects that its manifest asks for, for longer than one time
           revoke   Take back what a plugin was allowed, also what was granted when it was installed
           doctor   Say what keeps a plugin from its hosts and its secrets, and what did before
@@ -86,7 +86,7 @@ fn every_page_about_plugins_reads_well() {
         a right holds for another version of the plugin: only what it newly asks for is asked about.
 
         # plugin remove
-        Remove an installed plugin
+        Remove an installed plugin, and what it has kept
 
         Usage: acp-runtime plugin remove [OPTIONS] <PLUGIN>
 
@@ -94,8 +94,9 @@ fn every_page_about_plugins_reads_well() {
           <PLUGIN>  Its id, or its name where only one has that
 
         Options:
-              --json  Print JSON
-          -h, --help  Print help
+              --keep-data  Leave what it has kept, for when it is installed again
+              --json       Print JSON
+          -h, --help       Print help
 
         # plugin grant
         Allow a plugin effects that its manifest asks for, for longer than one time

@@ -3,7 +3,7 @@
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::Said;
+use super::{Hook, Said};
 use crate::capability::{HookEvent, HookRole, PluginId};
 use crate::gate::{Concern, Gate};
 use crate::tool::ToolError;
@@ -57,6 +57,8 @@ pub struct Stop {
     pub reason: String,
     /// Whether the hook did not say so, but failed.
     pub failed: bool,
+    /// What the person has to do about that, where it is known.
+    pub remedy: Option<String>,
 }
 
 impl Passage {
@@ -65,8 +67,12 @@ impl Passage {
     }
 
     /// Takes what a hook said that has not changed the matter.
-    pub(super) fn take(&mut self, plugin: &PluginId, event: HookEvent, said: Said) {
-        let stop = |reason, failed| Stop { plugin: plugin.clone(), reason, failed };
+    pub(super) fn take(&mut self, hook: &dyn Hook, event: HookEvent, said: Said) {
+        let plugin = hook.plugin();
+        let stop = |reason, failed| {
+            let remedy = if failed { hook.remedy() } else { None };
+            Stop { plugin: plugin.clone(), reason, failed, remedy }
+        };
         match said {
             Said::Nothing | Said::Changed => {}
             Said::Block(reason) => {
@@ -114,13 +120,14 @@ impl Passage {
 impl Stop {
     /// As whoever wanted it is told; `what` is what goes no further.
     pub fn error(&self, what: &str) -> ToolError {
-        let Self { plugin, reason, failed } = self;
+        let Self { plugin, reason, failed, remedy } = self;
         let message = if *failed {
             format!("the plugin `{plugin}` was to decide about {what}, and its hook failed: {reason}")
         } else {
             format!("the plugin `{plugin}` blocks {what}: \"{reason}\"")
         };
-        let person = Some(format!("to do without this plugin in this session, type `/plugins off {plugin}`"));
+        let without = || format!("to do without this plugin in this session, type `/plugins off {plugin}`");
+        let person = Some(remedy.clone().unwrap_or_else(without));
         let model = Some("do not try the same in another way: tell the user".to_owned());
         ToolError::to_model("denied", message).hints(crate::tool::Hint { model, person })
     }

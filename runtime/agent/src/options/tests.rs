@@ -137,16 +137,17 @@ fn what_is_not_offered_is_refused_and_changes_nothing() {
     let options = options();
     let before = options.list();
     for (id, value, error) in [
-        ("mod", OptionValue::Id("auto"), "there is no such option"),
-        ("plugin:aar:absent", OptionValue::Flag(false), "there is no such option"),
-        ("plugin:", OptionValue::Flag(false), "there is no such option"),
-        (id::MODE, OptionValue::Id("yolo"), "`mode` does not have that value"),
-        (id::MODE, OptionValue::Flag(true), "`mode` does not have that value"),
-        (id::MODEL, OptionValue::Id("lab/unlisted"), "`model` does not have that value"),
-        (id::MODEL, OptionValue::Flag(true), "`model` does not have that value"),
-        (id::REASONING_EFFORT, OptionValue::Id("huge"), "`reasoning_effort` does not have that value"),
-        (id::READ_ONLY, OptionValue::Id("yes"), "`read_only` does not have that value"),
-        ("plugin:aar:tasks", OptionValue::Id("off"), "`plugin:aar:tasks` does not have that value"),
+        ("mod", OptionValue::Id("auto"), "there is no option `mod`"),
+        ("plugin:aar:absent", OptionValue::Flag(false), "there is no option `plugin:aar:absent`"),
+        ("plugin:", OptionValue::Flag(false), "there is no option `plugin:`"),
+        (id::MODE, OptionValue::Id("a\u{202e}\nb"), "`mode` does not have the value `a b`"),
+        (id::MODE, OptionValue::Id("yolo"), "`mode` does not have the value `yolo`"),
+        (id::MODE, OptionValue::Flag(true), "`mode` does not have the value `true`"),
+        (id::MODEL, OptionValue::Id("lab/unlisted"), "`model` does not have the value `lab/unlisted`"),
+        (id::MODEL, OptionValue::Flag(true), "`model` does not have the value `true`"),
+        (id::REASONING_EFFORT, OptionValue::Id("huge"), "`reasoning_effort` does not have the value `huge`"),
+        (id::READ_ONLY, OptionValue::Id("yes"), "`read_only` does not have the value `yes`"),
+        ("plugin:aar:tasks", OptionValue::Id("off"), "`plugin:aar:tasks` does not have the value `off`"),
     ] {
         assert_eq!(options.set(id, value).unwrap_err().to_string(), error, "{id} {value:?}");
     }

@@ -10,6 +10,7 @@ mod unload;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use acp_runtime_agent::plain;
 use acp_runtime_agent::policy::Mode;
 use acp_runtime_agent::session::{OpenError, SessionFactory};
 use acp_runtime_agent::store::PointOfNoReturn;
@@ -252,7 +253,7 @@ impl State {
         let session = self.session(&params.session_id)?;
         let mode = Mode::from_id(&params.mode_id.0).ok_or_else(|| RequestError::Field {
             field: "modeId",
-            reason: "unknown mode".to_owned(),
+            reason: format!("there is no mode `{}`", plain::line(&params.mode_id.0, 80)),
             available: Some(Mode::ALL.into_iter().map(|mode| mode.id().to_owned()).collect()),
         })?;
         session.handle.set_mode(mode);

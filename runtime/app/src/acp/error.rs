@@ -117,11 +117,13 @@ impl RequestError {
     /// An option that was not changed; `field` has its value.
     pub(super) fn option(field: &'static str, error: OptionError) -> Self {
         match error {
-            OptionError::Unknown { available } => {
-                Self::Field { field: "configId", reason: "unknown option".to_owned(), available: Some(available) }
+            OptionError::Unknown { option, available } => {
+                let reason = format!("there is no option `{option}`");
+                Self::Field { field: "configId", reason, available: Some(available) }
             }
-            OptionError::Value { available, .. } => {
-                Self::Field { field, reason: "not a value of this option".to_owned(), available: Some(available) }
+            OptionError::Value { option, value, available } => {
+                let reason = format!("`{value}` is not a value of the option `{option}`");
+                Self::Field { field, reason, available: Some(available) }
             }
             OptionError::Model(reason) => Self::field(field, reason),
             error @ OptionError::Withheld { .. } => Self::field("configId", error.to_string()),

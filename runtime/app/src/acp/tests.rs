@@ -226,7 +226,7 @@ async fn bad_requests_are_refused_with_a_reason() {
         ("session/prompt", json!({ "sessionId": "s-1", "prompt": "sk-secret" })),
         ("session/close", json!({ "sessionId": "nope" })),
         ("session/set_mode", json!({ "sessionId": "nope", "modeId": "plan" })),
-        ("session/set_mode", json!({ "sessionId": "s-1", "modeId": "sk-secret" })),
+        ("session/set_mode", json!({ "sessionId": "s-1", "modeId": "yo\u{202e}\nlo" })),
         ("session/list", json!({ "cursor": "sk-secret" })),
         ("session/list", json!({ "cwd": "relative" })),
         ("authenticate", json!({ "methodId": "sk-secret" })),
@@ -259,7 +259,7 @@ async fn bad_requests_are_refused_with_a_reason() {
         {"method":"session/prompt","error":{"code":-32602,"message":"Invalid params: invalid type, expected a sequence","data":{"details":"invalid type, expected a sequence"}}}
         {"method":"session/close","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
         {"method":"session/set_mode","error":{"code":-32002,"message":"unknown session `nope`","data":{"sessionId":"nope"}}}
-        {"method":"session/set_mode","error":{"code":-32602,"message":"Invalid params: `modeId`: unknown mode; there are `review`, `auto-edit`, `auto`, `read-only`, `plan`","data":{"modeId":"unknown mode","available":["review","auto-edit","auto","read-only","plan"]}}}
+        {"method":"session/set_mode","error":{"code":-32602,"message":"Invalid params: `modeId`: there is no mode `yo lo`; there are `review`, `auto-edit`, `auto`, `read-only`, `plan`","data":{"modeId":"there is no mode `yo lo`","available":["review","auto-edit","auto","read-only","plan"]}}}
         {"method":"session/list","error":{"code":-32602,"message":"Invalid params: `cursor`: not a cursor of this list","data":{"cursor":"not a cursor of this list"}}}
         {"method":"session/list","error":{"code":-32602,"message":"Invalid params: `cwd`: must be an absolute path, not `relative`","data":{"cwd":"must be an absolute path, not `relative`"}}}
         {"method":"authenticate","error":{"code":-32602,"message":"Invalid params: `methodId`: unknown method; there are `settings`","data":{"methodId":"unknown method","available":["settings"]}}}

@@ -382,10 +382,14 @@ pub(super) enum PluginCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Remove an installed plugin
+    /// Remove an installed plugin, and what it has kept
     Remove {
         /// Its id, or its name where only one has that
         plugin: String,
+
+        /// Leave what it has kept, for when it is installed again
+        #[arg(long)]
+        keep_data: bool,
 
         /// Print JSON
         #[arg(long)]

@@ -34,7 +34,7 @@ pub(super) async fn command(
         PluginCommand::List { json } => list(&runtime, wanted, json).await,
         PluginCommand::Info { plugin, json } => info(&runtime, &plugin, json).await,
         PluginCommand::Install { source, yes, json } => install(&runtime, &source, yes, json).await,
-        PluginCommand::Remove { plugin, json } => remove(&runtime, &plugin, json),
+        PluginCommand::Remove { plugin, keep_data, json } => remove(&runtime, &plugin, keep_data, json).await,
         PluginCommand::Grant { plugin, effect, scope, json } => grant(&runtime, &plugin, &effect, scope, json).await,
         PluginCommand::Revoke { plugin, effect, json } => revoke(&runtime, &plugin, effect, json).await,
         PluginCommand::Doctor { plugin, json } => doctor(&runtime, plugin.as_deref(), json).await,

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError, Weak};
 use acp_runtime_agent::capability::{Grant, GrantSet, HookRole, PluginId, Tier};
 use acp_runtime_host::package::{Digest, Package, PackageError, PackageStore};
 use acp_runtime_host::plugin_host::{Plugin, PluginHost, SessionPlugins};
+use acp_runtime_host::publisher::Publisher;
 use acp_runtime_host::scope::SessionScope;
 
 use crate::settings::{PluginSettings, ProjectPlugin};
@@ -186,7 +187,9 @@ impl Shelf {
         let plugin = if let Some(plugin) = brought.get(&key).and_then(Weak::upgrade) {
             plugin
         } else {
-            let plugin = self.host.load(Package::read_pinned(&file.path, file.digest)?);
+            let folder = file.path.parent().unwrap_or(&file.path).display().to_string();
+            let package = Package::read_pinned(&file.path, file.digest)?.published_by(Publisher::Project(folder));
+            let plugin = self.host.load(package);
             brought.retain(|_, plugin| plugin.strong_count() > 0);
             brought.insert(key, Arc::downgrade(&plugin));
             plugin
@@ -228,6 +231,7 @@ impl Shelf {
                     match self.installed.package(&installed) {
                         Ok(package) => {
                             let grants = installed.grants(package.manifest());
+                            let package = package.published_by(Publisher::Installed);
                             let (plugin, origin, source) =
                                 (self.host.load(package), Origin::Installed, installed.source);
                             contents.take(KnownPlugin { plugin, origin, source, grants });
@@ -262,10 +266,13 @@ impl Contents {
             Ok(package) => {
                 // A bundled plugin was granted what it asks for by those who bundled it. One that the settings name
                 // was not: its reads are asked for, and nothing else is allowed.
-                let (tier, granted) = match origin {
-                    Origin::Bundled => (Tier::Bundled, None),
-                    Origin::Named | Origin::Installed | Origin::Project => (Tier::Installed, Some(Vec::new())),
+                let (tier, granted, publisher) = match origin {
+                    Origin::Bundled => (Tier::Bundled, None, Publisher::Bundled),
+                    Origin::Named | Origin::Installed | Origin::Project => {
+                        (Tier::Installed, Some(Vec::new()), Publisher::Path)
+                    }
                 };
+                let package = package.published_by(publisher);
                 let grants = package.manifest().grants(tier, granted);
                 let source = file.display().to_string();
                 self.take(KnownPlugin { plugin: host.load(package), origin, source, grants });

@@ -1,9 +1,10 @@
 //! What plugins have from this application: their own storage, in the session store's file, and the secrets that they may
 //! have sent.
 
-use acp_runtime_agent::capability::SecretName;
+use acp_runtime_agent::capability::{PluginId, SecretName};
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_host::kv::{KvEntry, KvError, KvSpace, KvStore};
+use acp_runtime_host::publisher::Publisher;
 use acp_runtime_host::secrets::{self, SecretText};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -55,6 +56,10 @@ impl KvStore for PluginStorage {
     fn keys<'a>(&'a self, space: &'a KvSpace, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>, KvError>> {
         async move { self.0.kv_list_keys(ours(space), prefix.to_owned()).await.map_err(failed) }.boxed()
     }
+
+    fn forget<'a>(&'a self, publisher: &'a Publisher, plugin: &'a PluginId) -> BoxFuture<'a, Result<(), KvError>> {
+        async move { self.0.kv_forget(&publisher.to_string(), plugin).await.map_err(failed) }.boxed()
+    }
 }
 
 /// The person's secrets, for requests of plugins.
@@ -81,8 +86,8 @@ impl secrets::SecretStore for PluginSecrets {
 }
 
 fn ours(space: &KvSpace) -> crate::store::KvSpace {
-    let KvSpace { plugin, scope, owner } = space.clone();
-    crate::store::KvSpace { plugin, scope, owner }
+    let KvSpace { publisher, plugin, scope, owner } = space.clone();
+    crate::store::KvSpace { publisher: publisher.to_string(), plugin, scope, owner }
 }
 
 fn failed(error: StoreError) -> KvError {

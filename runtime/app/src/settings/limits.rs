@@ -123,7 +123,8 @@ impl ContextSettings {
 /// An amount of money; 0 is any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
-pub struct Amount(#[schemars(range(min = 0))] f64);
+#[schemars(extend("minimum" = 0))]
+pub struct Amount(f64);
 
 impl Amount {
     /// The limit; none where there is none.

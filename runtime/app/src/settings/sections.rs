@@ -155,7 +155,8 @@ pub struct PermissionSettings {
 /// Questions of one plugin in a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "u32", into = "u32")]
-pub struct Questions(#[schemars(range(min = 1, max = 1000))] NonZeroU32);
+#[schemars(extend("minimum" = 1, "maximum" = 1000))]
+pub struct Questions(NonZeroU32);
 
 impl Default for Questions {
     fn default() -> Self {
@@ -189,7 +190,8 @@ impl From<Questions> for NonZeroU32 {
 /// Seconds to wait; 0 is without end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
-pub struct Timeout(#[schemars(range(min = 0))] f64);
+#[schemars(extend("minimum" = 0))]
+pub struct Timeout(f64);
 
 impl Timeout {
     /// The time to wait; none where there is no end.

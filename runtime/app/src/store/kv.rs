@@ -1,4 +1,4 @@
-//! Small values that plugins keep: by plugin, scope, owner and key.
+//! Small values that plugins keep: by publisher and plugin, scope, owner and key.
 //!
 //! Each value has a version that grows with every write, so that two writers can notice each other. Every plugin sees
 //! its own values alone, and a quota over all its scopes is kept inside the write. Values of a session go with it. A
@@ -14,6 +14,8 @@ use super::schema::Fault;
 /// Whose values: those of one plugin, for one session, one project or the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KvSpace {
+    /// Who the plugin is from, in a word or more. Two with one id share nothing.
+    pub publisher: String,
     /// The plugin.
     pub plugin: PluginId,
     /// Who shares them.
@@ -41,7 +43,7 @@ impl SqliteStore {
                 .prepare_cached(
                     "SELECT value, version FROM kv WHERE plugin = ?1 AND scope = ?2 AND owner = ?3 AND key = ?4",
                 )?
-                .query_row(params![space.plugin.as_str(), space.scope(), space.owner, key], |row| {
+                .query_row(params![space.whose(), space.scope(), space.owner, key], |row| {
                     Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs()))
                 })
                 .optional()?;
@@ -68,7 +70,7 @@ impl SqliteStore {
         let remove = move |db: &Connection| {
             let gone = db
                 .prepare_cached("DELETE FROM kv WHERE plugin = ?1 AND scope = ?2 AND owner = ?3 AND key = ?4")?
-                .execute(params![space.plugin.as_str(), space.scope(), space.owner, key])?;
+                .execute(params![space.whose(), space.scope(), space.owner, key])?;
             Ok(gone > 0)
         };
         self.0.writer.submit_while_wanted(remove).await
@@ -82,20 +84,41 @@ impl SqliteStore {
                     "SELECT key FROM kv WHERE plugin = ?1 AND scope = ?2 AND owner = ?3
                      AND substr(key, 1, length(?4)) = ?4 ORDER BY key",
                 )?
-                .query_map(params![space.plugin.as_str(), space.scope(), space.owner, prefix], |row| row.get(0))?
+                .query_map(params![space.whose(), space.scope(), space.owner, prefix], |row| row.get(0))?
                 .collect::<Result<_, _>>()?;
             Ok(keys)
         };
         self.0.reader.submit(list).await
     }
 
-    /// What a plugin's values take in all scopes, in bytes: keys, values, and 64 for each of them.
-    pub async fn kv_usage(&self, plugin: PluginId) -> Result<u64, StoreError> {
-        self.0.reader.submit(move |db| usage(db, &plugin)).await
+    /// What a plugin's values take in all scopes, in bytes: keys, values, and 64 for each of them. It is that of a space
+    /// of its, whichever.
+    pub async fn kv_usage(&self, space: KvSpace) -> Result<u64, StoreError> {
+        self.0.reader.submit(move |db| usage(db, &space)).await
+    }
+
+    /// Removes all values of the plugin that `publisher` has under that id.
+    pub async fn kv_forget(&self, publisher: &str, plugin: &PluginId) -> Result<(), StoreError> {
+        let whose = whose(publisher, plugin);
+        let forget = move |db: &Connection| {
+            db.prepare_cached("DELETE FROM kv WHERE plugin = ?1")?.execute([&whose])?;
+            db.prepare_cached("DELETE FROM kv_usage WHERE plugin = ?1")?.execute([&whose])?;
+            Ok(())
+        };
+        self.0.writer.submit(forget).await
     }
 }
 
+/// As the table names the owner of a value. No id has a space in it.
+fn whose(publisher: &str, plugin: &PluginId) -> String {
+    format!("{publisher} {plugin}")
+}
+
 impl KvSpace {
+    fn whose(&self) -> String {
+        whose(&self.publisher, &self.plugin)
+    }
+
     fn scope(&self) -> &'static str {
         match self.scope {
             KvScope::Session => "session",
@@ -113,7 +136,7 @@ fn write(
     expected: Option<u64>,
     quota: u64,
 ) -> Result<KvWrite, Fault> {
-    let place = params![space.plugin.as_str(), space.scope(), space.owner, key];
+    let place = params![space.whose(), space.scope(), space.owner, key];
     let current = db
         .prepare_cached("SELECT version FROM kv WHERE plugin = ?1 AND scope = ?2 AND owner = ?3 AND key = ?4")?
         .query_row(place, |row| row.get::<_, i64>(0))
@@ -123,15 +146,15 @@ fn write(
     if expected.is_some_and(|expected| expected != current) {
         return Ok(KvWrite::Conflict(current));
     }
-    let before = usage(db, &space.plugin)?;
+    let before = usage(db, space)?;
     db.execute_batch("SAVEPOINT kv_write")?;
     let version: i64 = db
         .prepare_cached(
             "INSERT INTO kv (plugin, scope, owner, key, value, version) VALUES (?1, ?2, ?3, ?4, ?5, 1)
              ON CONFLICT DO UPDATE SET value = excluded.value, version = version + 1 RETURNING version",
         )?
-        .query_row(params![space.plugin.as_str(), space.scope(), space.owner, key, value], |row| row.get(0))?;
-    let after = usage(db, &space.plugin)?;
+        .query_row(params![space.whose(), space.scope(), space.owner, key, value], |row| row.get(0))?;
+    let after = usage(db, space)?;
     // A write that frees space is always allowed: the quota may have been lowered.
     if after > quota && after > before {
         db.execute_batch("ROLLBACK TO kv_write; RELEASE kv_write")?;
@@ -141,10 +164,10 @@ fn write(
     Ok(KvWrite::Written(version.unsigned_abs()))
 }
 
-fn usage(db: &Connection, plugin: &PluginId) -> Result<u64, Fault> {
+fn usage(db: &Connection, space: &KvSpace) -> Result<u64, Fault> {
     let bytes = db
         .prepare_cached("SELECT bytes FROM kv_usage WHERE plugin = ?1")?
-        .query_row([plugin.as_str()], |row| row.get::<_, i64>(0))
+        .query_row([space.whose()], |row| row.get::<_, i64>(0))
         .optional()?;
     Ok(bytes.unwrap_or(0).unsigned_abs())
 }

@@ -100,6 +100,12 @@ pub(super) const STEPS: &[&str] = &[
         created INTEGER NOT NULL  -- microseconds since 1970
     ) STRICT, WITHOUT ROWID;
 ",
+    "
+    -- The publisher stands before the plugin's id. Nothing says whose values these were: ours, or those of what was
+    -- installed under that id.
+    UPDATE kv SET plugin = CASE WHEN plugin LIKE 'aar:%' THEN 'bundled ' ELSE 'installed ' END || plugin;
+    UPDATE kv_usage SET plugin = CASE WHEN plugin LIKE 'aar:%' THEN 'bundled ' ELSE 'installed ' END || plugin;
+",
 ];
 
 /// Why work on the database failed, before the file's name is added.

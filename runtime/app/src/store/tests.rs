@@ -150,7 +150,9 @@ async fn an_older_file_is_brought_up_to_date_with_all_that_is_in_it() {
     db.execute_batch(&format!(
         "PRAGMA application_id = {}; PRAGMA user_version = 1;
          INSERT INTO session (id, cwd, additional, title, updated, events) VALUES ('s', '/p', '[\"/q\"]', 'T', 7, 1);
-         INSERT INTO event VALUES (1, 0, 1, '{{\"type\":\"title\",\"title\":\"T\"}}');",
+         INSERT INTO event VALUES (1, 0, 1, '{{\"type\":\"title\",\"title\":\"T\"}}');
+         INSERT INTO kv VALUES ('aar:tasks', 'user', '', 'k', CAST('ours' AS BLOB), 3);
+         INSERT INTO kv VALUES ('acme:x', 'user', '', 'k', CAST('theirs' AS BLOB), 1);",
         0x4143_5052
     ))
     .unwrap();
@@ -161,9 +163,21 @@ async fn an_older_file_is_brought_up_to_date_with_all_that_is_in_it() {
     assert_eq!((record.setup.additional, record.setup.system_prompt), (vec!["/q".to_owned()], None));
     assert_eq!(events, [SessionEvent::Title { title: "T".to_owned(), provisional: false }]);
     append(&store, "s", &[text("m", "later")]).await.unwrap();
+    for (publisher, plugin, value) in [
+        ("bundled", "aar:tasks", Some((b"ours".to_vec(), 3))),
+        ("installed", "aar:tasks", None),
+        ("installed", "acme:x", Some((b"theirs".to_vec(), 1))),
+        ("path", "acme:x", None),
+    ] {
+        let plugin = PluginId::new(plugin).unwrap();
+        let space = KvSpace { publisher: publisher.to_owned(), plugin, scope: KvScope::User, owner: String::new() };
+        assert_eq!(store.kv_get(space.clone(), "k".into()).await, Ok(value.clone()), "{space:?}");
+        let bytes = value.map_or(0, |(value, _)| 1 + value.len() as u64 + 64);
+        assert_eq!(store.kv_usage(space.clone()).await, Ok(bytes), "{space:?}");
+    }
     drop(store);
     let version = |db: &Connection| db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
-    assert_eq!(version(&Connection::open(&place.file).unwrap()), Ok(5));
+    assert_eq!(version(&Connection::open(&place.file).unwrap()), Ok(6));
 }
 
 #[tokio::test]
@@ -173,7 +187,7 @@ async fn a_newer_file_is_refused_and_left_alone() {
     Connection::open(&place.file).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let store = SqliteStore::new(&place.file);
     let refused = store.load(&id("s")).await.unwrap_err();
-    assert!(matches!(refused, StoreError::Newer { found: 99, known: 5, .. }), "{refused}");
+    assert!(matches!(refused, StoreError::Newer { found: 99, known: 6, .. }), "{refused}");
     create(&store, record("t", "/project")).await;
     assert_eq!(append(&store, "t", &[text("m", "x")]).await, Err(refused));
     let version: i64 = Connection::open(&place.file)
@@ -365,6 +379,7 @@ async fn plugins_keep_values_apart_and_notice_each_other_s_writes() {
     let place = place();
     let store = SqliteStore::new(&place.file);
     let space = |plugin: &str, scope, owner: &str| KvSpace {
+        publisher: "bundled".to_owned(),
         plugin: PluginId::new(plugin).unwrap(),
         scope,
         owner: owner.to_owned(),
@@ -387,6 +402,8 @@ async fn plugins_keep_values_apart_and_notice_each_other_s_writes() {
         space("aar:other", KvScope::Project, "/project"),
         space("aar:tasks", KvScope::Session, "/project"),
         space("aar:tasks", KvScope::Project, "/project2"),
+        KvSpace { publisher: "installed".to_owned(), ..mine.clone() },
+        KvSpace { publisher: "project /a bundled".to_owned(), ..mine.clone() },
     ] {
         assert_eq!(store.kv_get(other.clone(), "a%_".into()).await, Ok(None), "{other:?}");
         assert_eq!(store.kv_delete(other, "a%_".into()).await, Ok(false));
@@ -399,15 +416,22 @@ async fn plugins_keep_values_apart_and_notice_each_other_s_writes() {
         assert_eq!(listed, keys, "{prefix}");
     }
     assert_eq!(store.kv_delete(mine.clone(), "b".into()).await, Ok(true));
-    let usage = store.kv_usage(mine.plugin.clone()).await;
-    assert_eq!(usage, Ok((3 + 5 + 64) + (3 + 64)));
+    assert_eq!(store.kv_usage(mine.clone()).await, Ok((3 + 5 + 64) + (3 + 64)));
+    // What one of the id has kept goes without what another has.
+    let other = KvSpace { publisher: "installed".to_owned(), ..mine.clone() };
+    set(&other, "a", "other", None).await.unwrap();
+    store.kv_forget("bundled", &mine.plugin).await.unwrap();
+    assert_eq!((store.kv_usage(mine.clone()).await, store.kv_usage(other.clone()).await), (Ok(0), Ok(1 + 5 + 64)));
+    assert_eq!(store.kv_list_keys(mine, String::new()).await, Ok(Vec::new()));
+    assert_eq!(store.kv_list_keys(other, String::new()).await, Ok(vec!["a".to_owned()]));
 }
 
 #[tokio::test]
 async fn a_quota_is_kept_and_room_can_be_made() {
     let place = place();
     let store = SqliteStore::new(&place.file);
-    let space = KvSpace { plugin: PluginId::new("aar:tasks").unwrap(), scope: KvScope::Session, owner: "s".to_owned() };
+    let (publisher, plugin) = ("bundled".to_owned(), PluginId::new("aar:tasks").unwrap());
+    let space = KvSpace { publisher, plugin, scope: KvScope::Session, owner: "s".to_owned() };
     let set = |key: &str, bytes: usize, quota| store.kv_set(space.clone(), key.to_owned(), vec![0; bytes], None, quota);
     assert_eq!(set("k", 135, 200).await, Ok(KvWrite::Written(1)), "exactly full");
     assert_eq!(set("k", 136, 200).await, Ok(KvWrite::OverQuota(200)));
@@ -417,5 +441,5 @@ async fn a_quota_is_kept_and_room_can_be_made() {
     create(&store, record("s", "/project")).await;
     store.delete(&id("s"), PointOfNoReturn::default()).await.unwrap();
     assert_eq!(store.kv_get(space.clone(), "k".into()).await, Ok(None), "a session's values go with it");
-    assert_eq!(store.kv_usage(space.plugin.clone()).await, Ok(0));
+    assert_eq!(store.kv_usage(space.clone()).await, Ok(0));
 }

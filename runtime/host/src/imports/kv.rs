@@ -49,5 +49,6 @@ async fn enter(call: &mut Call, scope: &str) -> Result<KvSpace, HostError> {
         }
     };
     call.authorize(vec![Effect::Kv(scope)]).await?;
-    Ok(KvSpace { plugin, scope, owner })
+    let publisher = call.desks.kv.publisher().clone();
+    Ok(KvSpace { publisher, plugin, scope, owner })
 }

@@ -112,6 +112,12 @@ impl Hook for BrokenHook {
         }
         .boxed()
     }
+
+    /// Without its settings in order it never works.
+    fn remedy(&self) -> Option<String> {
+        let (id, file) = (self.plugin.id(), &self.scope.configured_in);
+        Some(format!("correct `[plugins.settings.\"{id}\"]` in `{file}`, and restart the agent"))
+    }
 }
 
 /// Whether the plugin may be told of that: the gate judges each time.

@@ -24,6 +24,7 @@ use acp_runtime_host::links;
 use acp_runtime_host::manifest::{Inventory, Manifest, ToolEntry};
 use acp_runtime_host::package::Package;
 use acp_runtime_host::plugin_host::{Plugin, PluginHost, Ports, SessionPlugins};
+use acp_runtime_host::publisher::Publisher;
 use acp_runtime_host::scope::{Folders, HeldRoot, SessionScope, Transcript};
 use acp_runtime_host::secrets::{SecretStore, SecretText};
 use cap_std::ambient_authority;
@@ -57,6 +58,7 @@ pub struct Runtime {
     /// The network as plugins reach it.
     pub map: Arc<Map>,
     pub secrets: Arc<KeptSecrets>,
+    pub audit: Arc<Audited>,
     packages: TempDir,
 }
 
@@ -83,6 +85,7 @@ impl Runtime {
             form: Arc::default(),
             programs: Arc::default(),
             additions: Additions::default(),
+            audit: Arc::default(),
             packages: TempDir::new().unwrap(),
         }
     }
@@ -126,6 +129,7 @@ impl Runtime {
             transcript: Arc::new(Said),
             additions: self.additions.clone(),
             settings: self.settings.clone(),
+            configured_in: "config.toml".to_owned(),
             limits: self.narrowed.clone(),
         }
     }
@@ -133,7 +137,7 @@ impl Runtime {
     pub fn gate(&self) -> Arc<Gate> {
         let (policy, mode) = (Arc::new(Policy::default()), self.mode.clone());
         let ground = Arc::new(Disk(Dir::open_ambient_dir(&*self.root, ambient_authority()).unwrap()));
-        Arc::new(Gate::new(policy, mode, self.person.clone(), self.book.clone(), Arc::new(NoAudit), ground))
+        Arc::new(Gate::new(policy, mode, self.person.clone(), self.book.clone(), self.audit.clone(), ground))
     }
 
     /// Calls the only tool of a guest as the model would.
@@ -293,10 +297,14 @@ impl Transcript for Said {
     }
 }
 
-struct NoAudit;
+/// What was decided about, as people would read it.
+#[derive(Default)]
+pub struct Audited(pub Mutex<Vec<String>>);
 
-impl AuditSink for NoAudit {
-    fn record(&self, _entry: AuditEntry<'_>) {}
+impl AuditSink for Audited {
+    fn record(&self, entry: AuditEntry<'_>) {
+        self.0.lock().unwrap().push(entry.effect.to_string());
+    }
 }
 
 /// The folder, and where its links lead.
@@ -424,6 +432,11 @@ impl KvStore for MemoryKv {
         let keys = spaces.get(space).into_iter().flat_map(BTreeMap::keys);
         let keys = keys.filter(|key| key.starts_with(prefix)).cloned().collect();
         async { Ok(keys) }.boxed()
+    }
+
+    fn forget<'a>(&'a self, publisher: &'a Publisher, plugin: &'a PluginId) -> BoxFuture<'a, Result<(), KvError>> {
+        self.0.lock().unwrap().retain(|space, _| space.publisher != *publisher || space.plugin != *plugin);
+        async { Ok(()) }.boxed()
     }
 }
 

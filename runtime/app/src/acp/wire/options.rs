@@ -1,6 +1,7 @@
 //! The session's options, in both directions.
 
 use acp_runtime_agent::options::{Category, ConfigOption, OptionChoice, OptionGroup, OptionKind, OptionValue};
+use acp_runtime_agent::plain;
 use agent_client_protocol::v1::schema::{
     self, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectGroup, SessionConfigSelectOption,
     SessionConfigSelectOptions,
@@ -27,7 +28,10 @@ impl SetOptionRequest {
         match &self.value {
             Value::String(id) => Ok(OptionValue::Id(id)),
             Value::Bool(flag) => Ok(OptionValue::Flag(*flag)),
-            _ => Err(RequestError::field("value", "must be a string or a boolean")),
+            other => {
+                let other = plain::line(&other.to_string(), 80);
+                Err(RequestError::field("value", format!("must be a string or a boolean, not `{other}`")))
+            }
         }
     }
 }
@@ -183,7 +187,8 @@ mod tests {
         assert_eq!(read(json!("auto")), Ok("Id(\"auto\")".to_owned()));
         assert_eq!(read(json!(true)), Ok("Flag(true)".to_owned()));
         for wrong in [json!(1), json!(null), json!(["auto"])] {
-            assert_eq!(read(wrong), Err("`value`: must be a string or a boolean".to_owned()));
+            let shown = wrong.to_string();
+            assert_eq!(read(wrong), Err(format!("`value`: must be a string or a boolean, not `{shown}`")));
         }
     }
 }

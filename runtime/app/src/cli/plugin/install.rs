@@ -8,6 +8,7 @@ use acp_runtime_agent::capability::{Grant, PluginId};
 use acp_runtime_host::install::{Candidate, InstallError, Predecessor};
 use acp_runtime_host::manifest::Manifest;
 use acp_runtime_host::package::StoreError;
+use acp_runtime_host::publisher::Publisher;
 use serde_json::json;
 
 use super::super::confirm::{can_ask, confirmed};
@@ -119,7 +120,7 @@ fn consent(manifest: &Manifest, before: Option<&Predecessor>, yes: bool) -> Resu
     Err(Failure::new(format!("{not_installed}: its rights were not granted")))
 }
 
-pub(super) fn remove(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), Failure> {
+pub(super) async fn remove(runtime: &Runtime, plugin: &str, keep_data: bool, json: bool) -> Result<(), Failure> {
     let id = match (PluginId::new(plugin), super::meant(runtime, plugin).as_slice()) {
         (Ok(id), _) => id,
         (Err(_), [known]) => known.plugin.id().clone(),
@@ -135,11 +136,21 @@ pub(super) fn remove(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), 
     };
     let mut out = io::stdout();
     if json {
-        writeln!(out, "{}", json!({ "id": id, "version": removed.version, "digest": removed.digest }))?;
+        let line = json!({
+            "id": id, "version": removed.version, "digest": removed.digest, "dataKept": keep_data,
+        });
+        writeln!(out, "{line}")?;
     } else {
         writeln!(out, "removed {id} {}", removed.version)?;
     }
-    Ok(())
+    if keep_data {
+        return Ok(());
+    }
+    let forgotten = runtime.shelf().host().forget(&Publisher::Installed, &id).await;
+    forgotten.map_err(|why| {
+        Failure::new(format!("`{id}` is removed, and what it has kept is not: {why}"))
+            .hint("see that nothing uses it, install it again, and remove it")
+    })
 }
 
 impl From<InstallError> for Failure {
