@@ -297,15 +297,11 @@ impl Options {
 
     fn absent(&self, option: &str) -> OptionError {
         let plugin = option.strip_prefix(id::PLUGIN).unwrap_or_default();
-        match self.withheld.iter().find(|withheld| withheld.plugin.id.as_str() == plugin) {
-            Some(WithheldPlugin { plugin, why }) => {
-                OptionError::Withheld { plugin: plugin.id.clone(), why: why.clone() }
-            }
-            None => {
-                let available = self.list().into_iter().map(|option| option.id).collect();
-                OptionError::Unknown { option: plain::line(option, VALUE), available }
-            }
+        if let Some(found) = self.withheld.iter().find(|withheld| withheld.plugin.id.as_str() == plugin) {
+            return OptionError::Withheld { plugin: found.plugin.id.clone(), why: found.why.clone() };
         }
+        let available = self.list().into_iter().map(|option| option.id).collect();
+        OptionError::Unknown { option: plain::line(option, VALUE), available }
     }
 
     fn wrong_value(&self, option: &str, value: OptionValue<'_>) -> OptionError {

@@ -310,10 +310,7 @@ impl Runtime {
             workspace: workspace.clone(),
             elicitor: elicitor.clone(),
             programs: self.programs.session(&roots),
-            transcript: Arc::new(SessionTranscript {
-                outbox: outbox.clone(),
-                redaction: self.keys.redaction().clone(),
-            }),
+            transcript: Arc::new(SessionTranscript::of(&outbox, self.keys.redaction())),
             additions: additions.clone(),
             events: Arc::new(outbox.clone()),
             settings: settings.plugins.settings.iter().map(|(id, own)| (id.clone(), own.clone().into())).collect(),

@@ -166,6 +166,10 @@ impl Desk {
         let (mut left, mut hops, mut given) = (whole, 0, permit);
         loop {
             let effect = request.target.effect();
+            if self.filter.finds(effect.key()) {
+                // People would be asked about it, and it would be kept in the audit. In a redirect it is masked already.
+                return Err(EgressError::Redirect("a secret is in the path or the host of an address".to_owned()));
+            }
             let asked;
             let permit = if let Some(permit) = given.take() {
                 permit
@@ -221,6 +225,10 @@ impl Desk {
         let (mut head, incoming) = answer.into_parts();
         let packed = unpack(&host, &mut head.headers, &incoming)?;
         for name in HOP_BY_HOP {
+            head.headers.remove(name);
+        }
+        let names: Vec<HeaderName> = head.headers.keys().filter(|name| self.filter.finds(name)).cloned().collect();
+        for name in names {
             head.headers.remove(name);
         }
         for value in head.headers.values_mut() {

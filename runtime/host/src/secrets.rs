@@ -11,10 +11,12 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use acp_runtime_agent::capability::{Grant, SecretName, SecretRight};
+use acp_runtime_agent::plain;
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use futures::future::BoxFuture;
+use serde_json::Value;
 
 /// What stands where a secret was.
 const MASK: &[u8] = b"****";
@@ -135,14 +137,50 @@ impl Filter {
         Err("it is too long")
     }
 
-    /// The text without secrets.
+    /// The text without secrets. One that what cannot be seen stands in is one, too: without that somebody may show it.
     pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.finder() {
-            Some(finder) if finder.forms.is_match(text) => {
-                String::from_utf8_lossy(&finder.masked(text.as_bytes(), text.len()).0).into_owned().into()
-            }
-            Some(_) | None => text.into(),
+        let Some(finder) = self.finder() else { return text.into() };
+        let masked = finder.masked_text(text);
+        match seen(&masked) {
+            Some(seen) if finder.forms.is_match(&seen) => finder.masked_text(&seen).into_owned().into(),
+            Some(_) | None => masked,
         }
+    }
+
+    /// A JSON text without secrets, whatever characters of them it has written as codes.
+    pub(crate) fn json(&self, text: String) -> String {
+        let Some(finder) = self.finder() else { return text };
+        let Ok(value) = serde_json::from_str::<Value>(&text) else { return self.owned(text) };
+        let masked = self.value(value.clone());
+        if masked == value && !finder.forms.is_match(&text) { text } else { masked.to_string() }
+    }
+
+    fn value(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.owned(text)),
+            Value::Array(values) => values.into_iter().map(|value| self.value(value)).collect(),
+            Value::Object(values) => {
+                values.into_iter().map(|(key, value)| (self.owned(key), self.value(value))).collect()
+            }
+            Value::Number(number) => match self.text(&number.to_string()) {
+                Cow::Borrowed(_) => Value::Number(number),
+                Cow::Owned(masked) => Value::String(masked),
+            },
+            Value::Null | Value::Bool(_) => value,
+        }
+    }
+
+    /// Whether there is one in it, as it is or as it is seen.
+    pub(crate) fn finds(&self, bytes: impl AsRef<[u8]>) -> bool {
+        let Some(finder) = self.finder() else { return false };
+        let bytes = bytes.as_ref();
+        let seen = || std::str::from_utf8(bytes).ok().and_then(seen);
+        finder.forms.is_match(bytes) || seen().is_some_and(|seen| finder.forms.is_match(&seen))
+    }
+
+    /// Bytes that the longest form of any has.
+    pub(crate) fn longest(&self) -> usize {
+        self.finder().map_or(0, |finder| finder.longest)
     }
 
     /// [`Filter::text`], for a text that is no longer needed.
@@ -172,6 +210,13 @@ impl Filter {
 }
 
 impl Finder {
+    fn masked_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if !self.forms.is_match(text) {
+            return text.into();
+        }
+        String::from_utf8_lossy(&self.masked(text.as_bytes(), text.len()).0).into_owned().into()
+    }
+
     /// The bytes without secrets, and how many of them it is about: secrets that begin in the first `sure` bytes are
     /// masked as a whole, and what comes after is left.
     fn masked(&self, bytes: &[u8], sure: usize) -> (Vec<u8>, usize) {
@@ -215,6 +260,12 @@ impl Stream {
             None => held,
         }
     }
+}
+
+/// The text without what cannot be seen; none where all of it can be.
+fn seen(text: &str) -> Option<String> {
+    let hidden = |c: char| c != '\n' && c != '\t' && !plain::is_plain(c);
+    text.contains(hidden).then(|| text.replace(hidden, ""))
 }
 
 /// All forms of a secret that are looked for.
@@ -309,6 +360,35 @@ mod tests {
         }
         let mut stream = Filter::default().stream();
         assert_eq!((stream.push(b"as it is"), stream.finish()), (b"as it is".to_vec(), Vec::new()));
+    }
+
+    #[test]
+    fn a27_it_is_masked_behind_what_cannot_be_seen_and_behind_codes() {
+        let filter = Filter::default();
+        filter.learn(&SecretText::new("s3cret-t0ken")).unwrap();
+        for text in ["s3c\u{200b}ret-t0ken", "\u{202e}s3cret\u{7}-t0ken", "s3cret-\r\u{feff}t0ken s3cret-t0ken"] {
+            let masked = filter.text(text);
+            assert!(masked.contains("****") && !plain::line(&masked, 100).contains("s3cret"), "{text:?}: {masked:?}");
+        }
+        assert_eq!(filter.text("as\u{200b}it is\r"), "as\u{200b}it is\r", "what has no secret in it stays as it is");
+        for json in [
+            r#"{"a":["s3cret-t0ken"]}"#,
+            r#"{"a":["\u00733cret-t0ken"]}"#,
+            r#"{"\u00733cret\u002dt0ken":1}"#,
+            r#"{"a":"s3cret-t0ken","a":1}"#,
+            r#"{"a":"s3c\u200bret-t0ken"}"#,
+            r#""s3cret-t0ken""#,
+            "no JSON: s3cret-t0ken",
+        ] {
+            let masked = filter.json(json.to_owned());
+            let plain = serde_json::from_str::<Value>(&masked).map_or(masked.clone(), |value| value.to_string());
+            assert!(!plain::line(&plain, 100).contains("s3cret"), "{json}: {masked}");
+        }
+        let digits = Filter::default();
+        digits.learn(&SecretText::new("1234567890")).unwrap();
+        assert_eq!(digits.json(r#"{"a":1234567890,"b":12}"#.to_owned()), r#"{"a":"****","b":12}"#);
+        assert_eq!(digits.json("{\"a\" : 1.0}".to_owned()), "{\"a\" : 1.0}");
+        assert!(filter.finds("xs3cret-t0ken") && filter.finds("s3c\u{200b}ret-t0ken") && !filter.finds("s3cret-t0ke"));
     }
 
     #[test]

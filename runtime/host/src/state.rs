@@ -192,6 +192,8 @@ impl Call {
 
     /// [`Call::authorize`], with what the person is shown beside the question.
     pub(crate) async fn authorize_with(&self, effects: Vec<Effect>, exhibit: Exhibit) -> Result<Permit, HostError> {
+        // People are asked about it, and it is kept in the audit.
+        self.refuse_secrets(effects.iter().map(Effect::key), "what it names")?;
         match &self.session {
             Some(session) => self.ask(session, effects, exhibit).await.map_err(|refusal| HostError::from(&refusal)),
             None => Err(HostError::denied(UNLENT)),
@@ -201,6 +203,7 @@ impl Call {
     /// A permit for what nobody need be asked about; none where there is none.
     pub(crate) async fn unasked(&self, effects: Vec<Effect>) -> Option<Permit> {
         let session = self.session.as_ref()?;
+        self.refuse_secrets(effects.iter().map(Effect::key), "what it names").ok()?;
         session.scope.gate.unasked(self.origin(session), effects).await
     }
 
@@ -231,6 +234,26 @@ impl Call {
     /// A text of the guest's, without the secrets that it had sent.
     pub(crate) fn clean(&self, text: String) -> String {
         self.desks.secrets.filter().owned(text)
+    }
+
+    /// The same for a text that is read as JSON.
+    pub(crate) fn clean_json(&self, text: String) -> String {
+        self.desks.secrets.filter().json(text)
+    }
+
+    /// The error that a secret is in one of those texts. It is for where a text with a mask in it would be another thing.
+    pub(crate) fn refuse_secrets<T: AsRef<[u8]>>(
+        &self,
+        texts: impl IntoIterator<Item = T>,
+        what: &str,
+    ) -> Result<(), HostError> {
+        let filter = self.desks.secrets.filter();
+        if texts.into_iter().any(|text| filter.finds(text)) {
+            return Err(HostError::denied(format!(
+                "a secret is in {what}: only the host puts secrets in, into requests that name them in `secrets`"
+            )));
+        }
+        Ok(())
     }
 
     /// What is not allowed without a question is refused.

@@ -331,7 +331,9 @@ fn of_characters(expression: &str) -> String {
         let end = if from.starts_with('\\') { escape(from) } else { class(from) };
         let (piece, after) = from.split_at(end);
         match piece.strip_prefix("[^").and_then(|class| class.strip_suffix(']')) {
-            Some(named) if piece != NEVER => whole.push_str(&format!(r"(?:[^{named}\x80-\xFF]|{LONGER})")),
+            Some(named) if piece != NEVER => {
+                whole.extend(["(?:[^", named, r"\x80-\xFF]|", LONGER, ")"]);
+            }
             Some(_) | None => whole.push_str(piece),
         }
         rest = after;

@@ -220,7 +220,7 @@ proptest! {
     fn a10_nothing_leaves_by_being_joined(folder in path(), text in path()) {
         let Ok(folder) = WorkspacePath::new(RootId(0), &folder) else { return Ok(()) };
         if let Ok(joined) = folder.join(&text) {
-            let read = named(&format!("{folder}/{text}", folder = folder.as_str()).trim_start_matches('/'));
+            let read = named(format!("{folder}/{text}", folder = folder.as_str()).trim_start_matches('/'));
             prop_assert_eq!(Some(joined.as_str().to_owned()), read);
         }
     }

@@ -7,8 +7,15 @@ use acp_runtime_host::scope::Transcript;
 use crate::redaction::Redaction;
 
 pub(super) struct SessionTranscript {
-    pub(super) outbox: Outbox,
-    pub(super) redaction: Redaction,
+    outbox: Outbox,
+    redaction: Redaction,
+}
+
+impl SessionTranscript {
+    /// What went through `outbox`, without what `redaction` knows.
+    pub(super) fn of(outbox: &Outbox, redaction: &Redaction) -> Self {
+        Self { outbox: outbox.clone(), redaction: redaction.clone() }
+    }
 }
 
 impl Transcript for SessionTranscript {

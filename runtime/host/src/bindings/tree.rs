@@ -176,7 +176,7 @@ mod tests {
     }
 
     fn fuzz() -> Fuzz {
-        let row: Vec<u8> = (0..40).flat_map(|at| [if at == 0 { 0 } else { 1 }, at, at, 0]).collect();
+        let row: Vec<u8> = (0..40).flat_map(|at| [u8::from(at > 0), at, at, 0]).collect();
         let line: Vec<u8> = (0..40).flat_map(|at| [at, at, at, 1]).collect();
         Fuzz::of([row, line]).with_words([&[0, 0, 0, 0], &[255, 1, 1, 1], &[1, 1, 9, 2], &[2, 255, 0, 3]])
     }

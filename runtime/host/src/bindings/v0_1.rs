@@ -347,7 +347,7 @@ impl Guest {
             kind: call.clean(node.kind),
             style: node.style,
             expanded: node.expanded,
-            data: call.clean(node.data),
+            data: call.clean_json(node.data),
         });
         let root = tree::build(flat.collect(), &call.limits.panel)?;
         Ok(PanelView { root, status: plain::line(&call.clean(view.status), 120) })
@@ -401,8 +401,9 @@ impl Guest {
         let decision = guest.call_handle(&mut self.store, &occurrence).await;
         let decision = self.said(decision)?;
         fits(decision.text.as_ref().map_or(0, String::len), self.most())?;
-        let text = decision.text.map(|text| self.running().clean(text)).unwrap_or_default();
-        verdict(&decision.kind, text)
+        // What replaces something is often JSON.
+        let text = decision.text.map(|text| self.running().clean_json(text)).unwrap_or_default();
+        verdict(&self.running().clean(decision.kind), text)
     }
 
     /// The most that an outcome may have, in bytes.
@@ -512,8 +513,9 @@ fn flat_node(node: PanelNode) -> panel::Node {
 fn outcome(outcome: tool::Outcome, most: usize, call: &Call) -> Result<ToolOutcome, GuestError> {
     let pieces = outcome.content.iter().map(|piece| piece.text.as_ref().map_or(0, String::len));
     fits(pieces.sum::<usize>() + outcome.structured.as_ref().map_or(0, String::len), most)?;
-    let structured = outcome.structured.map(|json| serde_json::from_str(&call.clean(json))).transpose();
-    let locations = outcome.locations.into_iter().map(|place| Location { path: place.path, line: place.line });
+    let structured = outcome.structured.map(|json| serde_json::from_str(&call.clean_json(json))).transpose();
+    let locations =
+        outcome.locations.into_iter().map(|place| Location { path: call.clean(place.path), line: place.line });
     Ok(ToolOutcome {
         content: outcome.content.into_iter().map(|piece| content(piece, call)).collect(),
         locations: locations.take(1000).collect(),
@@ -529,7 +531,7 @@ fn content(piece: types::Content, call: &Call) -> ToolContent {
         (Some(text), _) => text,
         (None, data) => {
             let size = counted(data.map_or(0, |data| data.len()), "byte");
-            format!("[{}, {size}]", plain::line(&piece.mime, 80))
+            format!("[{}, {size}]", plain::line(&call.clean(piece.mime), 80))
         }
     };
     ToolContent::Text { text: call.clean(text) }

@@ -40,6 +40,9 @@ pub(crate) async fn send(call: &mut Call, request: GuestRequest) -> Result<Guest
 async fn send_with(call: &mut Call, request: GuestRequest) -> Result<GuestResponse, HostError> {
     let GuestRequest { method, url, headers, body, secrets, follows, time } = request;
     let desk = call.desks.net.clone();
+    call.refuse_secrets([&url], "the address")?;
+    call.refuse_secrets([&body], "the body")?;
+    call.refuse_secrets(headers.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_slice()]), "a header")?;
     let mut sent = Request::get(Target::parse(&url)?).with_method(&method)?;
     for (name, value) in &headers {
         sent = sent.with_header(name, value, desk.limits())?;
@@ -91,7 +94,9 @@ async fn send_with(call: &mut Call, request: GuestRequest) -> Result<GuestRespon
 /// The next piece of the body, at most `most` bytes and at most so many as cross at once; empty at the end.
 pub(crate) async fn read(call: &Call, response: &mut GuestResponse, most: u32) -> Result<Vec<u8>, HostError> {
     if response.rest.is_empty() {
-        response.rest = response.body.next().await?.unwrap_or_default();
+        let next = response.body.next().await.map_err(HostError::from);
+        let next = next.map_err(|error| HostError { message: call.clean(error.message), ..error })?;
+        response.rest = next.unwrap_or_default();
     }
     let most = usize::try_from(most).unwrap_or(usize::MAX).min(call.limits.traffic.crossing).max(1);
     let piece = response.rest.split_to(most.min(response.rest.len()));

@@ -19,17 +19,14 @@ pub(crate) fn set(call: &mut Call, entries: &[GuestEntry]) -> Result<(), HostErr
     if entries.len() > most {
         return Err(HostError::limit(format!("{} entries are too many; at most {most}", entries.len())));
     }
-    let mut entries: Vec<PlanEntry> = entries.iter().map(entry).collect::<Result<_, _>>()?;
-    for entry in &mut entries {
-        entry.content = call.clean(std::mem::take(&mut entry.content));
-    }
+    let entries: Vec<PlanEntry> = entries.iter().map(|given| entry(call, given)).collect::<Result<_, _>>()?;
     let session = call.session()?;
     session.notices.count().map_err(|most| HostError::limit(format!("a call tells of at most {most} things")))?;
     session.scope.events.emit(SessionEvent::Plan { entries });
     Ok(())
 }
 
-fn entry(entry: &GuestEntry) -> Result<PlanEntry, HostError> {
+fn entry(call: &Call, entry: &GuestEntry) -> Result<PlanEntry, HostError> {
     let priority = match entry.priority.as_str() {
         "high" => PlanPriority::High,
         "medium" => PlanPriority::Medium,
@@ -42,7 +39,8 @@ fn entry(entry: &GuestEntry) -> Result<PlanEntry, HostError> {
         "completed" => PlanStatus::Completed,
         other => return Err(unknown(other, "status", "`pending`, `in_progress` or `completed`")),
     };
-    Ok(PlanEntry { content: plain::line(&entry.content, 1000), priority, status })
+    // Cut only when it is clean: of a secret that is cut the rest would not be known.
+    Ok(PlanEntry { content: plain::line(&call.clean(entry.content.clone()), 1000), priority, status })
 }
 
 fn unknown(value: &str, what: &str, known: &str) -> HostError {

@@ -23,8 +23,14 @@ pub(crate) struct Asked {
     pub(crate) milliseconds: Option<u64>,
 }
 
-/// Runs it to its end.
+/// Runs it to its end. The guest is not shown secrets in what the program writes.
 pub(crate) async fn run(call: &mut Call, asked: Asked) -> Result<ProgramOutput, HostError> {
+    let ProgramOutput { end, stdout, stderr } = run_asked(call, asked).await?;
+    let filter = call.desks.secrets.filter();
+    Ok(ProgramOutput { end, stdout: filter.bytes(stdout), stderr: filter.bytes(stderr) })
+}
+
+async fn run_asked(call: &mut Call, asked: Asked) -> Result<ProgramOutput, HostError> {
     let scope = call.session()?.scope.clone();
     let Asked { program, arguments, folder, milliseconds } = asked;
     let line = CommandLine { program, arguments };
@@ -39,6 +45,7 @@ pub(crate) async fn run(call: &mut Call, asked: Asked) -> Result<ProgramOutput, 
         return Err(HostError::limit(format!("a call runs at most {most} programs, and this one has run them")));
     }
     call.runs += 1;
+    call.refuse_secrets(std::iter::once(&line.program).chain(&line.arguments), "the command")?;
     let shown = scope.folders.names.display(&folder);
     let text = format!("{}\nin {}", fenced("sh", &exact(&line.to_string())), fenced("", &exact(&shown)));
     let exhibit = Exhibit { content: vec![ToolContent::Text { text }], ..Exhibit::default() };

@@ -49,6 +49,7 @@ pub(crate) async fn read_text(
 /// goes through the editor: the text there may not be saved yet.
 pub(crate) async fn write_text(call: &mut Call, path: &str, text: &str) -> Result<(), HostError> {
     let path = resolve(call, path)?;
+    call.refuse_secrets([text], "the text")?;
     let scope = call.session()?.scope.clone();
     let (read, write) = (Effect::Read(path.scope()), Effect::Write(path.scope()));
     let Some(reading) = call.unasked(vec![read.clone()]).await else {

@@ -92,7 +92,7 @@ pub(crate) struct LogStream {
 struct Lines {
     log: CallLog,
     source: &'static str,
-    /// The line that is not over yet; never longer than the longest line that is kept.
+    /// The line that is not over yet; never much longer than the longest line that is kept.
     open: Vec<u8>,
 }
 
@@ -100,7 +100,9 @@ impl Lines {
     fn write(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             let text = piece.strip_suffix(b"\n");
-            let room = self.log.limits.traffic.log_line.saturating_sub(self.open.len());
+            // As much more than is kept as a secret may need that begins in it.
+            let most = self.log.limits.traffic.log_line + self.log.filter.longest();
+            let room = most.saturating_sub(self.open.len());
             self.open.extend(text.unwrap_or(piece).iter().take(room));
             if text.is_some() {
                 self.end();

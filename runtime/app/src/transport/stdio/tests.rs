@@ -138,7 +138,7 @@ async fn headers_that_are_wrong_cost_one_message() {
         let reasons: String = reasons.iter().map(|reason| format!(", {reason}")).collect();
         writeln!(table, "{name}: {messages} read{reasons}").unwrap();
     }
-    expect![[r#"
+    expect![[r"
         too short: 1 read, the message is not JSON
         too long: 1 read, the message is not JSON
         zero: 2 read, the message is not JSON
@@ -156,7 +156,7 @@ async fn headers_that_are_wrong_cost_one_message() {
         a flood: 1 read, there are too many headers
         a line among them: 3 read
         half a character: 1 read, the message is not UTF-8 text
-    "#]]
+    "]]
     .assert_eq(&table);
 }
 
