@@ -430,6 +430,7 @@ impl Gate {
             Rule::NotForThisCode => "not-for-this-code",
             Rule::SessionFolder => "session-folder",
             Rule::Dangerous(_) => "dangerous",
+            Rule::Unnamed(_) => "unnamed",
         };
         let why = match (rule, origin.plugin()) {
             (Rule::NotGranted, Some(plugin)) => {

@@ -3,6 +3,7 @@
 //! One table, no state, no I/O; every match is exhaustive, so a new effect does not compile until it is judged. Knows
 //! nothing about who asks the person or how. Tested row by row.
 
+mod acted_on;
 mod leeway;
 
 use std::fmt;
@@ -100,6 +101,8 @@ pub enum Rule {
     SessionFolder,
     /// No plugin may give that to a program, whatever was granted.
     Dangerous(Danger),
+    /// Other programs act on what lies in that folder, and no right of the plugin names it.
+    Unnamed(&'static str),
 }
 
 impl fmt::Display for Rule {
@@ -112,6 +115,9 @@ impl fmt::Display for Rule {
             Self::NotForThisCode => f.write_str("it is not available to this kind of code"),
             Self::SessionFolder => f.write_str("it is one of the session's folders, or holds one"),
             Self::Dangerous(danger) => danger.fmt(f),
+            Self::Unnamed(folder) => {
+                write!(f, "other programs act on what lies in `{folder}`, and no right of the plugin names that folder")
+            }
         }
     }
 }
@@ -128,6 +134,13 @@ impl Policy {
     /// `denied`: paths of any root that nobody may read or write, whatever else is said.
     pub fn new(denied: Vec<PathGlob>) -> Self {
         Self { denied, ..Self::default() }
+    }
+
+    /// Further denies these paths, in any root.
+    #[must_use]
+    pub fn deny(mut self, paths: impl IntoIterator<Item = PathGlob>) -> Self {
+        self.denied.extend(paths);
+        self
     }
 
     /// Further forbids what `patterns` name, to everyone and in every mode.
@@ -157,10 +170,14 @@ impl Policy {
             return Decision::Deny(rule);
         }
         let leeway = leeway.into();
-        match grants.tier {
-            Tier::Native => Self::native(effect, leeway),
+        let judged = match grants.tier {
+            Tier::Native => return Self::native(effect, leeway),
             Tier::Bundled => Self::bundled(effect, grants, leeway),
             Tier::Installed => Self::installed(effect, grants, leeway),
+        };
+        match judged {
+            Decision::Deny(_) => judged,
+            Decision::Allow | Decision::Ask => self.keeps_from(effect, grants).map_or(judged, Decision::Deny),
         }
     }
 
@@ -170,6 +187,12 @@ impl Policy {
     pub fn forbids(&self, effect: &Effect) -> Option<Rule> {
         let other_names = || self.roots.aliases(effect).iter().find_map(|other| self.forbids_as_named(other));
         self.forbids_as_named(effect).or_else(other_names).or_else(|| self.keeps_folders(effect))
+    }
+
+    /// The rule that denies `effect` to a plugin with the rights `grants`, whatever these cover.
+    pub fn keeps_from(&self, effect: &Effect, grants: &GrantSet) -> Option<Rule> {
+        let unnamed = |effect: &Effect| acted_on::unnamed(effect, grants).map(Rule::Unnamed);
+        unnamed(effect).or_else(|| self.roots.aliases(effect).iter().find_map(unnamed))
     }
 
     fn forbids_as_named(&self, effect: &Effect) -> Option<Rule> {

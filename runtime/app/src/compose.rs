@@ -276,7 +276,10 @@ impl Runtime {
         let folders = self.open_folders(&setup)?;
         let first = folders.first().cloned();
         let settings = self.settings_in(&folders)?;
-        let disk = Arc::new(DiskWorkspace::new(folders, settings.policy()));
+        let own = folders.iter().filter(|_| settings.files.builtin_deny);
+        let own = own.flat_map(|folder| self.paths.own_in(&folder.canonical));
+        let policy = settings.policy().deny(own.collect::<Vec<_>>());
+        let disk = Arc::new(DiskWorkspace::new(folders, policy));
         let roots = disk.roots().clone();
         let held = roots
             .iter()

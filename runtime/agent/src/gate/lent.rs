@@ -79,7 +79,7 @@ impl Lent {
         [named, real].iter().any(|moved| {
             let refused =
                 || std::iter::once(moved).chain(&moved.besides()).any(|effect| (self.refused)(effect).is_some());
-            self.gate.policy().forbids(moved).is_some() || refused()
+            self.gate.policy().forbids(moved).is_some() || self.keeps_from(moved).is_some() || refused()
         })
     }
 
@@ -135,7 +135,16 @@ impl Lent {
 
     fn forbids(&self, wish: &Wish) -> Option<Rule> {
         let policy = self.gate.policy();
-        policy.forbids(&wish.named).or_else(|| wish.is_elsewhere().then(|| policy.forbids(&wish.real)).flatten())
+        let everyone = policy.forbids(&wish.named);
+        let everyone = everyone.or_else(|| wish.is_elsewhere().then(|| policy.forbids(&wish.real)).flatten());
+        everyone.or_else(|| self.keeps_from(&wish.real))
+    }
+
+    /// What rights that cover it are not enough for. Reads cost nothing here.
+    fn keeps_from(&self, effect: &Effect) -> Option<Rule> {
+        let Origin::Plugin { plugin, .. } = &self.origin else { return None };
+        let grants = || self.gate.grants(plugin);
+        if effect.is_read() { None } else { self.gate.policy().keeps_from(effect, &grants()?) }
     }
 
     fn refuse(&self, wish: &Wish, by: &str, why: Why<'_>) -> Refusal {

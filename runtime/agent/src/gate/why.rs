@@ -79,6 +79,7 @@ impl Why<'_> {
             Self::Rule(Rule::NotForThisCode) => "use another way",
             Self::Rule(Rule::SessionFolder) => "the user can move it after the session",
             Self::Rule(Rule::Dangerous(_)) => "nobody can allow it to a plugin: leave that out",
+            Self::Rule(Rule::Unnamed(_)) => "the plugin's author must name that folder in `fs.write` in plugin.toml",
             Self::Remembered(_) | Self::Person => "ask the user what to do instead",
             Self::NotGranted { plugin, effect, keeps } | Self::Enough { plugin, effect, keeps } => {
                 return Cow::Owned(format!("the user can {}", granting(plugin, effect, *keeps)));
@@ -101,7 +102,9 @@ impl Why<'_> {
             Self::Rule(Rule::DenyList(_)) => {
                 Some("change the deny list: in the configuration, the project's or your own, or in `--deny`")
             }
-            Self::Rule(Rule::Undeclared) | Self::NotLent | Self::NoChannel(_) => return Some(self.hint()),
+            Self::Rule(Rule::Undeclared | Rule::Unnamed(_)) | Self::NotLent | Self::NoChannel(_) => {
+                return Some(self.hint());
+            }
             Self::Rule(Rule::NotGranted) => Some("install the plugin anew and grant it"),
             Self::Rule(Rule::NotForThisCode | Rule::Dangerous(_)) | Self::Person | Self::Cancelled => None,
             Self::Rule(Rule::SessionFolder) => Some("move it after the session, or open one without that folder"),

@@ -66,7 +66,7 @@ fn set(tier: Tier, ceiling: Vec<Grant>, granted: Vec<Grant>) -> GrantSet {
 }
 
 /// `review auto-edit auto read-only plan`, one letter each: allow, ask (`?`), mode, undeclared, not granted, not here, a folder of
-/// the session.
+/// the session, a folder that no right names.
 fn row(effect: &Effect, grants: &GrantSet) -> String {
     let policy = Policy::new(vec![PathGlob::parse("**/.env").unwrap()]);
     Mode::ALL
@@ -82,6 +82,7 @@ fn row(effect: &Effect, grants: &GrantSet) -> String {
             Decision::Deny(Rule::NotForThisCode) => 'n',
             Decision::Deny(Rule::SessionFolder) => 's',
             Decision::Deny(Rule::Dangerous(_)) => 'x',
+            Decision::Deny(Rule::Unnamed(_)) => 'f',
         })
         .collect()
 }
@@ -231,5 +232,38 @@ fn what_is_dangerous_is_not_for_plugins() {
     assert_eq!(row(&effect, &GrantSet::native()), "??Amm");
     for tier in [Tier::Bundled, Tier::Installed] {
         assert_eq!(row(&effect, &set(tier, every_grant(), every_grant())), "xxxxx");
+    }
+}
+
+/// What other programs act on is changed only by a right that names the folder; to read it needs no more than elsewhere.
+#[test]
+fn a13_a_right_to_everything_is_none_to_what_other_programs_act_on() {
+    let (read, write) = (Grant::Read(PathGlob::subtree("")), |glob: &str| Grant::Write(PathGlob::parse(glob).unwrap()));
+    let everything = vec![read.clone(), write("**")];
+    let named = vec![read, write("**"), write(".zed/**"), write("sub/.vscode/tasks.json")];
+    let moved = |from: &str, to: &str| Effect::Move { from: path(from), to: path(to) };
+    for (effect, by_everything, by_name) in [
+        (Effect::Write(scope("src/a")), "?AAmm", "?AAmm"),
+        (Effect::Write(scope("**")), "?AAmm", "?AAmm"),
+        (Effect::Write(scope("a.zed/x")), "?AAmm", "?AAmm"),
+        (Effect::Read(scope(".zed/settings.json")), "AAAAA", "AAAAA"),
+        (Effect::Write(scope(".zed/settings.json")), "fffmm", "?AAmm"),
+        (Effect::Write(scope("deep/.Zed/tasks.json")), "fffmm", "?AAmm"),
+        (Effect::Delete(scope(".zed")), "fffmm", "??Amm"),
+        (Effect::Write(scope(".vscode/tasks.json")), "fffmm", "?AAmm"),
+        (Effect::Write(scope(".github/workflows/ci.yml")), "fffmm", "fffmm"),
+        (Effect::Write(scope(".git/info/exclude")), "fffmm", "fffmm"),
+        (Effect::Write(scope(".acp-runtime/plugins/a.wasm")), "fffmm", "fffmm"),
+        (moved("src/zed", ".zed"), "fffmm", "?AAmm"),
+        (moved(".idea/a.xml", "a.xml"), "fffmm", "fffmm"),
+    ] {
+        for tier in [Tier::Bundled, Tier::Installed] {
+            for (rights, expected) in [(&everything, by_everything), (&named, by_name)] {
+                let found = row(&effect, &set(tier, rights.clone(), rights.clone()));
+                assert_eq!(found, expected, "{tier:?} {effect} {rights:?}");
+            }
+        }
+        let found = row(&effect, &set(Tier::Installed, named.clone(), everything.clone()));
+        assert_eq!(found.contains('f'), by_everything.contains('f'), "asked for and not granted: {effect}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use acp_runtime_agent::capability::PathGlob;
 use directories::{BaseDirs, ProjectDirs};
 
 use super::SettingsError;
@@ -115,6 +116,26 @@ impl Paths {
         self.cache.join("compiled")
     }
 
+    /// What of the program's own lies in `folder`, which is absolute and without links: as paths there, each with all that is
+    /// below it. All of the folder where it lies in one of the program's own.
+    pub fn own_in(&self, folder: &Path) -> Vec<PathGlob> {
+        let beside = ["-wal", "-shm", "-journal"].map(|end| {
+            let mut file = self.sessions().into_os_string();
+            file.push(end);
+            file.into()
+        });
+        let kept = self.kept().into_iter().map(|(_, path)| path);
+        let all = kept.chain(beside).chain([self.config.clone()]);
+        let own = all.filter_map(|path| {
+            let path = without_links(path);
+            match path.strip_prefix(folder) {
+                Ok(there) => Some(PathGlob::subtree(there.to_str()?)),
+                Err(_) => folder.starts_with(&path).then(|| PathGlob::subtree("")),
+            }
+        });
+        own.collect()
+    }
+
     /// All that is kept and loaded, apart from the settings, by name.
     pub fn kept(&self) -> Vec<(&'static str, PathBuf)> {
         let mut named = vec![
@@ -138,6 +159,17 @@ pub(super) fn home_folder() -> Result<PathBuf, SettingsError> {
         return Err(SettingsError::Variable { name: "HOME", problem });
     }
     Ok(home)
+}
+
+/// As far as it is there.
+fn without_links(path: PathBuf) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent().and_then(|parent| parent.canonicalize().ok()), path.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => path,
+    }
 }
 
 /// The folder of bundled plugins for a program at `executable`.
@@ -166,6 +198,26 @@ mod tests {
         ];
         assert_eq!(named, expected);
         assert_eq!(paths.config(), Path::new("/h/config.toml"));
+    }
+
+    #[test]
+    fn what_is_the_program_s_own_is_known_in_every_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path().canonicalize().unwrap();
+        let home = place.join("home");
+        std::fs::create_dir_all(home.join("plugins/kept")).unwrap();
+        let paths = Paths::under(&home).unwrap();
+        let own = |folder: &Path| {
+            let globs = paths.own_in(folder).into_iter().map(|glob| glob.as_str().to_owned());
+            globs.collect::<Vec<_>>()
+        };
+        let around = own(&place);
+        for expected in ["home/config.toml/**", "home/plugins/**", "home/sessions.db/**", "home/sessions.db-wal/**"] {
+            assert!(around.iter().any(|glob| glob == expected), "{expected}: {around:?}");
+        }
+        assert!(own(&home).contains(&"audit/**".to_owned()));
+        assert_eq!(own(&home.join("plugins/kept")), ["**"]);
+        assert_eq!(own(&place.join("elsewhere")), Vec::<String>::new());
     }
 
     #[test]
