@@ -26,7 +26,7 @@ pub enum Decision {
     /// Nothing.
     NoOpinion,
     /// This in its place: of a tool call the arguments as a JSON object, else a text. Of what is
-    /// [truncated](Occurrence::truncated) nothing can be replaced.
+    /// [truncated](Occurrence::truncated) nothing can be replaced, and no call with a `[kept secret]` in it.
     Replace(String),
     /// It must not happen; of a tool's answer: the model must not be shown it. With the reason, in a line.
     Block(String),

@@ -265,3 +265,18 @@ async fn what_only_looks_on_stops_nothing() {
     assert!(told.contains("user-message in part"), "{told}");
     editor.close().await;
 }
+
+/// A key that is kept for the person is told to no hook, whatever it may read; the guard knows that one stood there.
+#[tokio::test]
+async fn a27_a_hook_is_not_told_a_key_that_is_kept() {
+    let provider = "[providers.lab]\nwire = 'openai-chat'\nbase_url = 'http://127.0.0.1:1/'\nmodel = 'small'\n\
+                    api_key_env = 'LAB_KEY'\n";
+    let prompt = "Use top-secret-123 for it";
+    let runtime =
+        meddled("a.txt", "auto", "user-message", "quote", "").config(provider).env("LAB_KEY", "top-secret-123");
+    let (turn, _) = prompted(&runtime, prompt, "allow_once").await;
+    assert!(turn.text().contains("blocks this prompt: \"Use [kept secret] for it\""), "{}", turn.text());
+    let runtime = Runtime::scripted(&writes("a.txt")).config(GUARD).config(provider).env("LAB_KEY", "top-secret-123");
+    let (turn, _) = prompted(&runtime, prompt, "allow_once").await;
+    assert!(turn.text().contains("there is a secret that is kept on this machine in it"), "{}", turn.text());
+}

@@ -24,6 +24,9 @@ const FORMS: &[Form] = &[
     ("hf_", letter, 30, "a token of Hugging Face"),
 ];
 
+/// What the host puts in the place of a secret that is kept for the person.
+const KEPT: (&str, &str) = ("[kept secret]", "a secret that is kept on this machine");
+
 /// How a private key begins and ends.
 const PEM: (&str, &str, &str) = ("-----BEGIN ", "PRIVATE KEY-----", "-----END ");
 
@@ -67,7 +70,8 @@ fn next(text: &str, from: usize) -> Option<Found> {
         found.map(|(at, to)| Found { from: from + at, to: from + to, what })
     });
     // Of two at one place the longer beginning is the better name.
-    keys.chain(private_key(rest, from)).min_by_key(|found| found.from)
+    let kept = rest.find(KEPT.0).map(|at| Found { from: from + at, to: from + at + KEPT.0.len(), what: KEPT.1 });
+    keys.chain(kept).chain(private_key(rest, from)).min_by_key(|found| found.from)
 }
 
 fn private_key(rest: &str, from: usize) -> Option<Found> {

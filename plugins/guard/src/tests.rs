@@ -78,6 +78,7 @@ fn secrets_in_prompts_are_stopped() {
         (format!("use {} please", key("sk-ant-")), Some("a key of Anthropic")),
         (format!("token={}", key("ghp_")), Some("a token of GitHub")),
         ("AKIAABCDEFGHIJKLMNOP".to_owned(), Some("a key of AWS")),
+        ("use [kept secret].".to_owned(), Some("a secret that is kept on this machine")),
         (
             "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----".to_owned(),
             Some("a private key"),

@@ -27,7 +27,7 @@ use crate::transcript::{SessionId, ToolCallId};
 pub use matter::{Deed, Matter, Passage, Stop};
 use observers::Observers;
 pub use payload::PAYLOAD;
-use payload::bounded;
+use payload::{bounded, veiled};
 
 /// Characters of a hook's reason that a person or a model is shown.
 const REASON: usize = 200;
@@ -65,7 +65,15 @@ pub struct Occurrence {
     pub payload: String,
     /// Whether something of it had to be left out.
     pub truncated: bool,
+    /// Whether [`KEPT_SECRET`] stands in it where there is a secret.
+    pub masked: bool,
 }
+
+/// What hooks are told in the place of a secret that is kept for the person: no plugin is told one, whatever it may read.
+pub const KEPT_SECRET: &str = "[kept secret]";
+
+/// Hides secrets: the text without them, or none where there are none in it.
+pub type Veil = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// An event that a hook is told of, and its place among all hooks of that event: the lowest goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +120,7 @@ impl Default for Hooks {
 
 struct Inner {
     session: SessionId,
+    veil: Veil,
     switches: Switches,
     ordered: Arc<Ordered>,
     observers: Option<Observers>,
@@ -120,8 +129,9 @@ struct Inner {
 }
 
 impl Hooks {
-    /// These hooks for a session with these switches. Must be called where tasks can be spawned.
-    pub fn new(session: SessionId, switches: Switches, hooks: &[Arc<dyn Hook>]) -> Self {
+    /// These hooks for a session with these switches, which are told nothing that `veil` hides. Must be called where tasks
+    /// can be spawned.
+    pub fn new(session: SessionId, switches: Switches, hooks: &[Arc<dyn Hook>], veil: Veil) -> Self {
         let mut ordered = Ordered::new();
         for event in HookEvent::ALL {
             let priority = |hook: &Arc<dyn Hook>| {
@@ -140,7 +150,7 @@ impl Hooks {
         let ordered = Arc::new(ordered);
         let observed = ordered.keys().any(|event| event.role() == HookRole::Observer);
         let observers = observed.then(|| Observers::start(ordered.clone(), switches.clone()));
-        let inner = Inner { session, switches, ordered, observers, refused: Mutex::default() };
+        let inner = Inner { session, veil, switches, ordered, observers, refused: Mutex::default() };
         Self { inner: Some(Arc::new(inner)), payload: PAYLOAD }
     }
 
@@ -156,7 +166,8 @@ impl Hooks {
     pub fn of_child(&self) -> Self {
         let Some(inner) = &self.inner else { return Self::default() };
         let (session, switches, ordered) = (inner.session.clone(), inner.switches.clone(), inner.ordered.clone());
-        let inner = Inner { session, switches, ordered, observers: None, refused: Mutex::default() };
+        let veil = inner.veil.clone();
+        let inner = Inner { session, veil, switches, ordered, observers: None, refused: Mutex::default() };
         Self { inner: Some(Arc::new(inner)), payload: self.payload }
     }
 
@@ -257,6 +268,10 @@ impl Hooks {
             Ok(Verdict::Replace(_)) if told.truncated => {
                 Said::Failed("it would replace what it was not shown in full".to_owned())
             }
+            // A call would be made with the mask in it.
+            Ok(Verdict::Replace(_)) if told.masked && told.event == HookEvent::ToolCall => {
+                Said::Failed("it would replace a call with a secret in it, which it was not shown".to_owned())
+            }
             Ok(Verdict::Replace(text)) => match matter.replace(&text) {
                 Ok(true) => Said::Changed,
                 Ok(false) => Said::Nothing,
@@ -282,9 +297,12 @@ impl Hooks {
     }
 
     fn occurrence(&self, event: HookEvent, call: Option<&ToolCallId>, payload: &Value) -> Option<Occurrence> {
-        let session = self.inner.as_ref()?.session.clone();
-        let (payload, truncated) = bounded(payload, self.payload);
-        Some(Occurrence { event, session, call: call.cloned(), payload, truncated })
+        let inner = self.inner.as_ref()?;
+        // Before it is cut: half a secret would not be known as one.
+        let veiled = veiled(payload, &inner.veil);
+        let (session, masked) = (inner.session.clone(), veiled.is_some());
+        let (payload, truncated) = bounded(veiled.as_ref().unwrap_or(payload), self.payload);
+        Some(Occurrence { event, session, call: call.cloned(), payload, truncated, masked })
     }
 }
 

@@ -30,7 +30,7 @@ use acp_runtime_agent::command::CommandCatalog;
 use acp_runtime_agent::context::{Additions, History, Project};
 use acp_runtime_agent::event::{EventSink as _, Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::Gate;
-use acp_runtime_agent::hook::Hooks;
+use acp_runtime_agent::hook::{Hooks, KEPT_SECRET};
 use acp_runtime_agent::options::{Bounds, Choices};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
 use acp_runtime_agent::session::{
@@ -256,6 +256,7 @@ impl Runtime {
         let work = move || {
             self.shelf.plugins();
             drop(self.settings.policy());
+            self.keys.secrets().learn();
         };
         if let Err(error) = tokio::task::spawn_blocking(work).await {
             tracing::warn!("nothing was made ready for the first session: {error}");
@@ -321,8 +322,9 @@ impl Runtime {
             limits: settings.narrowed_limits().clone(),
         };
         let offered = self.shelf.open(&plugins, scope);
-        let payload = settings.limits.hook_payload.size();
-        let hooks = Hooks::new(id.clone(), options.switches().clone(), &offered.hooks).told_at_most(payload);
+        let (payload, veil) = (settings.limits.hook_payload.size(), self.keys.redaction().veil(KEPT_SECRET));
+        let switches = options.switches().clone();
+        let hooks = Hooks::new(id.clone(), switches, &offered.hooks, veil).told_at_most(payload);
         let mut tools = ToolCatalog::new(options.switches().clone());
         let terminal = face.terminal(&id, &roots, self.commands.terminal(&roots));
         let files = workspace.clone();

@@ -73,6 +73,17 @@ impl Redaction {
         clean
     }
 
+    /// Puts `mask` in the place of the secrets that it was told of. What only looks like one stays.
+    pub fn veil(&self, mask: &'static str) -> Arc<dyn Fn(&str) -> Option<String> + Send + Sync> {
+        let known = self.clone();
+        Arc::new(move |text| {
+            let known = known.0.read().unwrap_or_else(PoisonError::into_inner);
+            let mut found = known.iter().filter(|secret| text.contains(*secret)).peekable();
+            found.peek()?;
+            Some(found.fold(text.to_owned(), |text, secret| text.replace(secret, mask)))
+        })
+    }
+
     /// The bytes without the secrets that it was told of. What only looks like one stays.
     pub fn without_known(&self, bytes: Vec<u8>) -> Vec<u8> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);

@@ -183,6 +183,16 @@ impl SecretStore {
         Ok(secret)
     }
 
+    /// Lets texts be kept clean of all that is kept in the file. What is in a keyring is known once it was asked for.
+    pub fn learn(&self) {
+        let kept = self.0.file.read().map(|(entries, _)| entries).unwrap_or_default();
+        for entry in kept.into_values() {
+            if let Entry::Value(value) = entry {
+                self.0.redaction.learn(&Secret::new(value));
+            }
+        }
+    }
+
     /// Keeps a secret under a name, in place of what was there.
     pub fn set(&self, name: &SecretName, secret: &Secret) -> Result<Kept, SecretsError> {
         self.0.redaction.learn(secret);

@@ -96,6 +96,7 @@ fn hooks(criterion: &mut Criterion) {
         call: None,
         payload: json!({ "tool": "write_file", "arguments": { "path": "a", "text": "x".repeat(1000) } }).to_string(),
         truncated: false,
+        masked: false,
     };
     executor.block_on(hook.handle(&told)).unwrap();
     criterion.bench_function("hook", |bencher| {

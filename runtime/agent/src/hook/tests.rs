@@ -51,6 +51,11 @@ impl Hook for Fake {
     }
 }
 
+/// Hides nothing.
+fn nothing() -> Veil {
+    Arc::new(|_| None)
+}
+
 struct Text(HookEvent, String);
 
 impl Matter for Text {
@@ -78,7 +83,7 @@ impl Matter for Text {
 
 fn hooks(hooks: &[&Arc<Fake>]) -> Hooks {
     let hooks: Vec<Arc<dyn Hook>> = hooks.iter().map(|hook| (*hook).clone() as Arc<dyn Hook>).collect();
-    Hooks::new(SessionId::new("s"), Switches::default(), &hooks)
+    Hooks::new(SessionId::new("s"), Switches::default(), &hooks, nothing())
 }
 
 /// What became of `text`, and what was done about it.
@@ -188,7 +193,7 @@ async fn a_plugin_that_is_off_is_not_asked_and_observers_are_told_in_order() {
     let (switches, one, off) = (Switches::default(), Fake::new("one", 0, silent), Fake::new("off", 0, silent));
     switches.set(&off.plugin, false);
     let all: Vec<Arc<dyn Hook>> = vec![one.clone(), off.clone()];
-    let asked = Hooks::new(SessionId::new("s"), switches, &all);
+    let asked = Hooks::new(SessionId::new("s"), switches, &all, nothing());
     pass(&asked, HookEvent::ToolCall, "call").await;
     for text in ["a", "b", "c"] {
         asked.tell(HookEvent::AssistantMessage, || serde_json::json!({ "text": text }));
@@ -197,7 +202,7 @@ async fn a_plugin_that_is_off_is_not_asked_and_observers_are_told_in_order() {
     asked.close().await;
     asked.tell(HookEvent::AssistantMessage, || serde_json::json!({ "text": "late" }));
     assert_eq!((one.told(), off.told()), (["call", "a", "b", "c"].map(str::to_owned).into(), Vec::new()));
-    let none = Hooks::new(SessionId::new("s"), Switches::default(), &[]);
+    let none = Hooks::new(SessionId::new("s"), Switches::default(), &[], nothing());
     none.tell(HookEvent::Error, || panic!("nobody is told"));
     assert!(!none.wants(HookEvent::ToolCall));
 }
@@ -223,11 +228,36 @@ impl Hook for Stuck {
 async fn nobody_waits_for_an_observer_for_long() {
     let subscription = Subscription { event: HookEvent::SessionEnd, priority: 0 };
     let stuck: Arc<dyn Hook> = Arc::new(Stuck(PluginId::new("test:stuck").unwrap(), [subscription]));
-    let asked = Hooks::new(SessionId::new("s"), Switches::default(), &[stuck]);
+    let asked = Hooks::new(SessionId::new("s"), Switches::default(), &[stuck], nothing());
     for _ in 0..1000 {
         asked.tell(HookEvent::SessionEnd, || serde_json::json!({}));
     }
     let begun = tokio::time::Instant::now();
     asked.close().await;
     assert!(begun.elapsed() <= std::time::Duration::from_millis(510));
+}
+
+/// A secret is hidden from every hook, wherever it stands; what would then be made of a call is not made.
+#[tokio::test]
+async fn a27_no_hook_is_told_a_secret() {
+    let asked = |hook: &Arc<Fake>| {
+        let hooks: Vec<Arc<dyn Hook>> = vec![hook.clone()];
+        let veil: Veil = Arc::new(|text| text.contains("s3cret").then(|| text.replace("s3cret", KEPT_SECRET)));
+        Hooks::new(SessionId::new("s"), Switches::default(), &hooks, veil)
+    };
+    for event in [HookEvent::UserMessage, HookEvent::ToolCall, HookEvent::ToolResult] {
+        let hook = Fake::new("curious", 0, silent);
+        let (text, _) = pass(&asked(&hook), event, "the s3cret").await;
+        assert_eq!((text.as_str(), hook.told()), ("the s3cret", vec![format!("the {KEPT_SECRET}")]), "{event}");
+    }
+    // Also where the text is cut in the middle of it.
+    let hook = Fake::new("curious", 0, silent);
+    pass(&asked(&hook), HookEvent::UserMessage, &"s3cret".repeat(PAYLOAD / 4)).await;
+    assert!(!hook.told()[0].contains("s3c"));
+    let hook = Fake::new("busy", 0, |text| replace(&format!("{text}!")));
+    let (text, passage) = pass(&asked(&hook), HookEvent::ToolCall, "the s3cret").await;
+    assert_eq!(text, "the s3cret");
+    assert!(passage.stop.unwrap().reason.contains("a secret in it, which it was not shown"));
+    let (text, _) = pass(&asked(&hook), HookEvent::UserMessage, "the s3cret").await;
+    assert_eq!(text, format!("the {KEPT_SECRET}!"));
 }

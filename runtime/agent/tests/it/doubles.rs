@@ -480,7 +480,7 @@ impl Setting {
         let files = Arc::new(self.files);
         let project = Arc::new(Project::new(roots, files.clone(), files, self.budget));
         let (gate, budget, system_prompt) = (Arc::new(gate), Budget::new(self.limits), None);
-        let hooks = Hooks::new(id.clone(), options.switches().clone(), &self.hooks);
+        let hooks = Hooks::new(id.clone(), options.switches().clone(), &self.hooks, Arc::new(|_| None));
         let turns = TurnContext { options, tools, gate, hooks, project, system_prompt, budget, outbox };
         let claims = self.store.claims.clone();
         claims.fetch_add(1, Ordering::SeqCst);

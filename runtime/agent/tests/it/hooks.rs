@@ -83,7 +83,7 @@ impl Hook for Fake {
     }
 
     fn handle<'a>(&'a self, occurrence: &'a Occurrence) -> BoxFuture<'a, Result<Verdict, HookFailure>> {
-        let Occurrence { event, session, call, payload, truncated } = occurrence;
+        let Occurrence { event, session, call, payload, truncated, masked: _ } = occurrence;
         let about = call.as_ref().map_or_else(String::new, |call| format!(" {call}"));
         self.told.lock().unwrap().push(format!("{session} {event}{about}: {payload}"));
         assert!(!truncated);

@@ -85,6 +85,13 @@ impl KeySource for Source {
         }
     }
 
+    fn at_hand(&self, place: &KeyPlace) -> Option<Secret> {
+        match place {
+            KeyPlace::Variable(name) => variable(name).map(Secret::new),
+            KeyPlace::Command(_) | KeyPlace::Kept(_) => None,
+        }
+    }
+
     fn obstacle(&self, place: &KeyPlace) -> Option<(String, String)> {
         match place {
             KeyPlace::Command(command) => {

@@ -68,6 +68,7 @@ impl Provider {
         let endpoint = settings.endpoint()?;
         let places = settings.key_places(&name);
         settings.api_key.iter().chain(settings.headers.values()).for_each(|secret| redaction.learn(secret));
+        learn_at_hand(&places, &*keys, &redaction);
         Ok(Self { name, settings, endpoint, places, keys, redaction })
     }
 
@@ -75,6 +76,7 @@ impl Provider {
     pub(super) fn vendor(name: &str, wire: WireFormat, keys: Arc<dyn KeySource>, redaction: Redaction) -> Self {
         let settings = vendors::settings(wire);
         let (endpoint, places) = (wire.home().to_owned(), settings.key_places(name));
+        learn_at_hand(&places, &*keys, &redaction);
         Self { name: name.to_owned(), settings, endpoint, places, keys, redaction }
     }
 
@@ -467,6 +469,13 @@ impl Model for ProviderModel {
     fn stream(&self, request: ModelRequest) -> BoxStream<'_, Result<ModelEvent, ModelError>> {
         let request = Arc::new(request);
         retrying(self.provider.settings.retries, move || self.attempt(Arc::clone(&request))).boxed()
+    }
+}
+
+/// A key can be said to the program before it was sent anywhere.
+fn learn_at_hand(places: &[KeyPlace], keys: &dyn KeySource, redaction: &Redaction) {
+    for secret in places.iter().filter_map(|place| keys.at_hand(place)) {
+        redaction.learn(&secret);
     }
 }
 

@@ -46,7 +46,7 @@ pub async fn plugin(runtime: &mut Runtime, mode: u32) -> Arc<Plugin> {
 
 pub fn occurrence(event: HookEvent, payload: &str) -> Occurrence {
     let (session, call) = (SessionId::new("session-1"), Some(ToolCallId::new("call-1")));
-    Occurrence { event, session, call, payload: payload.to_owned(), truncated: false }
+    Occurrence { event, session, call, payload: payload.to_owned(), truncated: false, masked: false }
 }
 
 /// What the hook says to a call.

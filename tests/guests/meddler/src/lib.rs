@@ -52,6 +52,11 @@ impl Hook for Meddler {
             "replace" => Decision::Replace(text),
             "ask" => Decision::Ask(text),
             "block" => Decision::Block(text),
+            "quote" => Decision::Block(match &occurrence.event {
+                Event::UserMessage(prompt) => prompt.text.clone(),
+                Event::ToolCall(call) => call.arguments.to_string(),
+                _ => text,
+            }),
             "write" => match workspace::write("notes/meddled.md", &text) {
                 Ok(()) => Decision::NoOpinion,
                 Err(error) => Decision::Block(error.to_string()),
