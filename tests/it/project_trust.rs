@@ -49,7 +49,7 @@ async fn has_plugin(editor: &EditorDouble) -> bool {
 }
 
 #[tokio::test]
-async fn nothing_is_loaded_before_it_is_trusted_and_a_no_is_not_asked_about_again() {
+async fn a50_nothing_is_loaded_before_it_is_trusted_and_a_no_is_not_asked_about_again() {
     let (runtime, double) = project().await;
     let editor = runtime.editor_with(answering(Answer::Pick("reject_once"))).await;
     let session = editor.new_session().await;
@@ -74,7 +74,7 @@ async fn nothing_is_loaded_before_it_is_trusted_and_a_no_is_not_asked_about_agai
 }
 
 #[tokio::test]
-async fn what_is_trusted_is_loaded_until_it_changes() {
+async fn a50_what_is_trusted_is_loaded_until_it_changes() {
     let (runtime, double) = project().await;
     let editor = runtime.editor_with(answering(Answer::Pick("allow_once"))).await;
     let session = editor.new_session().await;
@@ -177,4 +177,54 @@ async fn a_bundled_plugin_is_never_replaced_and_links_are_never_followed() {
     assert_eq!(shown.code, Some(1), "{shown:?}");
     assert!(shown.stderr.contains("`.acp-runtime/steering/evil.md`: it is a link"), "{shown:?}");
     assert_eq!(runtime.run(&["trust", "add", "--yes"]).code, Some(1));
+}
+
+/// The hooks of a project's plugin are met once it is trusted: that they are is what was asked.
+#[tokio::test]
+async fn a50_hooks_of_a_project_run_once_they_are_trusted_and_not_before() {
+    let scenario = "quiet = true\nrepeat = true\n[[reply]]\nsteps = [{ text = \"Done.\" }]\n";
+    let runtime = Runtime::scripted(scenario).config(
+        "[limits]\nhook_milliseconds = 5000\n[plugins.settings.\"test:meddler\"]\non = \"user-message\"\n\
+         does = \"block\"\ntext = \"the project says no\"\n",
+    );
+    let plugin = runtime.project().join(".acp-runtime/plugins/meddler.wasm");
+    fs::create_dir_all(plugin.parent().unwrap()).unwrap();
+    fs::copy(build_folder().join("guests/meddler.wasm"), &plugin).unwrap();
+    assert_eq!(runtime.run(&["run", "Hello"]).stdout.trim_end(), "Done.");
+    let asked = runtime.run(&["trust", "add"]).stderr;
+    assert!(asked.contains("once trusted, its hooks are told of `session-start`"), "{asked}");
+    assert_eq!(runtime.run(&["trust", "add", "--yes"]).code, Some(0));
+    let blocked = runtime.run(&["run", "Hello"]);
+    let told = "the plugin `test:meddler` blocks this prompt: \"the project says no\"";
+    assert!(blocked.code == Some(1) && blocked.stderr.contains(told), "{blocked:?}");
+    // Another plugin in its place is not trusted.
+    fs::copy(build_folder().join("guests/hostile.wasm"), &plugin).unwrap();
+    assert_eq!(runtime.run(&["run", "Hello"]).stdout.trim_end(), "Done.");
+}
+
+/// A project's own configuration enables nothing, grants nothing and names no code, however it is written.
+#[test]
+fn a50_a_project_s_configuration_widens_nothing() {
+    for (toml, problem) in [
+        ("[plugins]\nenabled = ['aar:guard']", "enabled"),
+        ("[plugins]\npaths = ['plugins']", "paths"),
+        ("[plugins]\nbundled = true", "bundled"),
+        ("[plugins.settings.\"aar:guard\"]\non_protected = 'ask'", "settings"),
+        ("[permission]\nallow = ['run']", "allow"),
+        ("[files]\nbuiltin_deny = false", "builtin_deny"),
+        ("[mcp.x]\ncommand = 'sh'", "mcp"),
+        ("[providers.x]\nwire = 'ollama'", "providers"),
+        ("[secrets]\nstore = 'file'", "secrets"),
+        ("[exec]\nx = 1", "exec"),
+        ("model = 'none'", "model"),
+    ] {
+        let runtime = Runtime::new().file(".acp-runtime/config.toml", toml);
+        let refused = runtime.run(&["run", "/status"]);
+        assert!(refused.code == Some(2) && refused.stderr.contains(&format!("`{problem}`")), "{toml}: {refused:?}");
+    }
+    let wider = Runtime::new().file(".acp-runtime/config.toml", "mode = 'auto'\n[limits]\nmodel_requests = 1000000\n");
+    let status = wider.run(&["run", "/policy"]);
+    assert!(status.code == Some(0) && !status.stdout.contains("`auto`"), "{status:?}");
+    let write = wider.run(&["run", "/call write_file {\"path\": \"a.txt\", \"content\": \"x\"}"]);
+    assert!(write.code == Some(1) && !wider.project().join("a.txt").exists(), "{write:?}");
 }

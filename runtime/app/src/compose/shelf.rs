@@ -179,8 +179,8 @@ impl Shelf {
         self.plugins().iter().filter(|known| known.absence(wanted).is_none()).cloned().collect()
     }
 
-    /// A plugin of a project, which was trusted as a file with this digest: no other code is run. Like one that the
-    /// settings name it was granted nothing: its reads are asked for, and nothing else is allowed.
+    /// A plugin of a project, which was trusted as a file with this digest: no other code is run. Whoever trusted it has
+    /// agreed to what its hooks are told of, and to nothing else: its reads are asked for, and the rest is refused.
     pub fn of_project(&self, file: &ProjectPlugin) -> Result<KnownPlugin, PackageError> {
         let key = (file.path.clone(), file.digest);
         let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
@@ -194,7 +194,8 @@ impl Shelf {
             brought.insert(key, Arc::downgrade(&plugin));
             plugin
         };
-        let grants = plugin.manifest().grants(Tier::Installed, Some(Vec::new()));
+        let hooks = plugin.manifest().ceiling().into_iter().filter(|right| matches!(right, Grant::Hook(_)));
+        let grants = plugin.manifest().grants(Tier::Installed, Some(hooks.collect()));
         Ok(KnownPlugin { plugin, origin: Origin::Project, source: file.path.display().to_string(), grants })
     }
 

@@ -122,7 +122,16 @@ impl ProjectContent {
                     let manifest = package.manifest();
                     let rights: Vec<String> = manifest.ceiling().iter().map(|right| format!("`{right}`")).collect();
                     let rights = if rights.is_empty() { "nothing".to_owned() } else { rights.join(", ") };
-                    writeln!(text, "- `{name}`: plugin `{}` {}, asks for {rights}", manifest.id, manifest.version)
+                    let events: Vec<String> = manifest.hooks.iter().map(|hook| format!("`{}`", hook.event)).collect();
+                    let hooks = match events.as_slice() {
+                        [] => String::new(),
+                        events => format!(
+                            "; once trusted, its hooks are told of {}, and may stop or change what is about to happen",
+                            events.join(", ")
+                        ),
+                    };
+                    let (id, version) = (&manifest.id, &manifest.version);
+                    writeln!(text, "- `{name}`: plugin `{id}` {version}, asks for {rights}{hooks}")
                 }
                 Err(error) => writeln!(text, "- `{name}`: cannot be used: {}", plain::line(&error.to_string(), 400)),
             };
