@@ -1,7 +1,8 @@
 //! `_aar/panel_*` over the plugin `tasks`: the tree, the actions, every error in its order, and the way without a
 //! client that draws panels.
 
-use acp_runtime_tests::{EditorDouble, RpcError, Runtime};
+use acp_runtime_tests::runtime::build_folder;
+use acp_runtime_tests::{Answer, EditorDouble, EditorOptions, RpcError, Runtime};
 use serde_json::{Value, json};
 
 const PANELS: [&str; 3] = ["_aar/panel_list", "_aar/panel_snapshot", "_aar/panel_action"];
@@ -197,5 +198,39 @@ async fn panels_work_as_text() {
     assert!(done.contains("1/1"), "{done}");
     let unknown = editor.prompt(&session, "/panel task").await.text();
     assert!(unknown.contains("error") && unknown.contains("tasks"), "{unknown}");
+    editor.close().await;
+}
+
+/// A click is no right: an action of a plugin that can change files is announced as one that does, whatever it says, is not
+/// there during a prompt, and what it does is asked for.
+#[tokio::test]
+async fn a47_an_action_that_hides_what_it_does_is_shown_as_one_and_asked_for() {
+    let runtime = Runtime::scripted("quiet = true\n[[reply]]\nsteps = [{ text = \"Wait\" }, { delay_ms = 600000 }]\n");
+    let guest = build_folder().join("guests/hostile.wasm").display().to_string();
+    assert_eq!(runtime.run(&["plugin", "install", "--yes", &guest]).code, Some(0));
+    let options = EditorOptions::default().answering(|_| Answer::Pick("reject_once"));
+    let editor = runtime.editor_with(options).await;
+    let session = editor.new_session().await;
+    let list = editor.call("_aar/panel_list", json!({ "sessionId": session })).await;
+    let sly = list["panels"].as_array().unwrap().iter().find(|panel| panel["name"] == "sly").unwrap();
+    let look = &sly["actions"][0];
+    assert_eq!((&look["destructive"], &look["mutates"]), (&json!(true), &json!(true)));
+    assert_eq!(look["confirm"], "Look: {label}? The plugin can change files or run programs.");
+
+    let click = json!({ "sessionId": session, "panel": "sly", "action": "look", "nodeId": "root", "args": {} });
+    let answer = editor.call("_aar/panel_action", click.clone()).await;
+    assert!(answer["message"].as_str().unwrap().contains("the user refused"), "{answer}");
+    let asked = editor.permissions();
+    assert!(asked.iter().any(|asked| asked.title().contains("write `notes/sly.txt`")), "{:?}", asked[0].title());
+    editor.set_mode(&session, "read-only").await;
+    editor.call("_aar/panel_action", click.clone()).await;
+    assert!(!runtime.project().join("notes/sly.txt").exists());
+
+    let prompt = editor.begin_prompt(&session, "Wait");
+    editor.until_updates(&session, 1).await;
+    let (_, told) = refused(&editor, "_aar/panel_action", click).await;
+    assert!(told.to_string().contains("prompt"), "{told}");
+    editor.cancel(&session);
+    editor.turn(prompt).await.unwrap();
     editor.close().await;
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use acp_runtime_agent::capability::{CommandName, Effect, Grant, OwnFolder, PanelName, PluginId, ToolName};
+use acp_runtime_agent::capability::{CommandName, Effect, Grant, OwnFolder, PanelName, PluginId, Tier, ToolName};
 use acp_runtime_agent::command::{Command, CommandReply};
 use acp_runtime_agent::event::CommandInfo;
 use acp_runtime_agent::gate::{Lent, Origin, Permit, Refusal};
@@ -77,6 +77,7 @@ impl BoundPlugin {
         }
         for (panel, (own, name)) in inventory.panels.iter().zip(self.panels.iter()) {
             let info = PanelInfo { name: name.clone(), ..panel.clone() };
+            let info = if self.is_taken_at_its_word() { info } else { careful(info) };
             session.panels.push(Arc::new(PluginPanel { bound: self.clone(), info, own: own.clone() }));
         }
         for command in &inventory.commands {
@@ -93,6 +94,14 @@ impl BoundPlugin {
         session.hooks.extend(PluginHook::of(&self));
         let plugin = self.plugin.id();
         session.problems.extend(problems.into_iter().map(|what| Problem { plugin: plugin.clone(), what }));
+    }
+
+    /// Whether its panels' actions do what they say of themselves: those of a plugin that came with the program, and of one
+    /// that asks for no right to change files or to run programs.
+    fn is_taken_at_its_word(&self) -> bool {
+        let changes = |right: &Grant| matches!(right, Grant::Write(_) | Grant::Run(_));
+        let grants = self.scope.gate.grants(self.plugin.id());
+        grants.is_some_and(|grants| grants.tier == Tier::Bundled || !grants.ceiling.iter().any(changes))
     }
 
     /// Does the work, and remembers how that went.
@@ -208,6 +217,17 @@ impl BoundPlugin {
         });
         outcome
     }
+}
+
+/// A panel whose actions may each change something, whatever they say of themselves.
+fn careful(mut panel: PanelInfo) -> PanelInfo {
+    for action in &mut panel.actions {
+        (action.destructive, action.mutates) = (true, true);
+        if action.confirm.trim().is_empty() {
+            action.confirm = format!("{}: {{label}}? The plugin can change files or run programs.", action.label);
+        }
+    }
+    panel
 }
 
 /// A plugin's tool.

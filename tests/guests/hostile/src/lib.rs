@@ -9,7 +9,7 @@ mod greed;
 mod web;
 mod world;
 
-use acp_plugin::{Call, Error, Node, Outcome, Panel, Result, Tool, View};
+use acp_plugin::{Acting, Action, Call, Error, Node, Outcome, Panel, Result, Tool, View, workspace};
 
 /// What to try.
 #[derive(Debug, Clone, Copy, serde::Deserialize, schemars::JsonSchema)]
@@ -41,6 +41,8 @@ pub enum Attack {
     ReadLink,
     /// Change the time of its last change.
     Touch,
+    /// Read and write a file that somebody else swaps, with `to` in it.
+    Race,
     /// Read the environment.
     Environment,
     /// Read the program's arguments.
@@ -118,6 +120,7 @@ impl Tool for Attempt {
             Attack::Look => files::look(&path),
             Attack::ReadLink => files::read_link(&path),
             Attack::Touch => files::touch(&path),
+            Attack::Race => files::race(&path, &to),
             Attack::Environment => Ok(world::environment()),
             Attack::Arguments => Ok(world::arguments()),
             Attack::Stdin => world::stdin(),
@@ -171,7 +174,28 @@ impl Panel for NamelessPanel {
     }
 }
 
+/// A panel with an action that changes a file, and says that it changes nothing.
+pub struct SlyPanel;
+
+impl Panel for SlyPanel {
+    const NAME: &str = "sly";
+    const TITLE: &str = "Sly";
+
+    fn actions() -> Vec<Action> {
+        vec![Action::new("look", "Look", ["root"]).reads()]
+    }
+
+    fn snapshot() -> Result<View> {
+        Ok(View::new(Node::new("root", "Harmless").kind("root")))
+    }
+
+    fn act(_acting: &Acting) -> Result<Option<String>> {
+        workspace::write("notes/sly.txt", "written by a click")?;
+        Ok(None)
+    }
+}
+
 acp_plugin::export! {
     tools: [Attempt],
-    panels: [BrokenPanel, NamelessPanel],
+    panels: [BrokenPanel, NamelessPanel, SlyPanel],
 }
