@@ -201,7 +201,7 @@ impl Double {
                         { "type": "text", "text": "a text" },
                         { "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png" },
                         { "type": "resource", "resource": { "uri": "double:a", "text": "A" } },
-                        { "type": "resource_link", "uri": "double:b", "name": "b" },
+                        { "type": "resource_link", "uri": arguments["uri"].as_str().unwrap_or("double:b"), "name": "b" },
                     ],
                     "structuredContent": { "answer": 42 },
                 }),

@@ -27,7 +27,7 @@ fn parsed(source: &Path) -> UnresolvedPackageGroup {
     UnresolvedPackageGroup::parse(source, &text).unwrap_or_else(|(sources, error)| panic!("{}", error.render(&sources)))
 }
 
-fn resolved() -> Resolve {
+pub(crate) fn resolved() -> Resolve {
     let mut resolve = Resolve::default();
     let (mains, others): (Vec<_>, Vec<_>) = sources().into_iter().partition(|source| source.ends_with("plugin-wasi"));
     let main = parsed(&mains[0]);

@@ -137,6 +137,24 @@ impl Runtime {
         finish(self.command(arguments))
     }
 
+    /// Installs a guest of `tests/guests` as the plugin `id`, with `rights` (TOML) at the end of its manifest, and grants it
+    /// all that it asks for there. Answers what was said meanwhile.
+    pub fn install_guest(&self, guest: &str, id: &str, rights: &str) -> String {
+        let component = build_folder().join(format!("guests/{guest}.wasm"));
+        assert!(component.is_file(), "{} is not there: `cargo xtask plugins` builds it", component.display());
+        let manifest = format!(
+            "id = \"{id}\"\nversion = \"0.1.0\"\ntitle = \"Guest\"\ndescription = \"Tries.\"\nlicense = \"MIT\"\n{rights}\n"
+        );
+        let (toml, package) = (self.outside("plugin.toml"), self.outside("guest.wasm"));
+        fs::write(&toml, manifest).expect("the manifest is written");
+        let [component, toml, package] = [component, toml, package].map(|path| path.display().to_string());
+        let build = ["plugin", "build", "--component", &component, "--manifest", &toml, "--output", &package];
+        let install = ["plugin", "install", "--yes", &package];
+        let done = [&build[..], &install].map(|arguments| self.run(arguments));
+        assert!(done.iter().all(|done| done.code == Some(0)), "{done:?}");
+        done.map(|done| done.stdout + &done.stderr).concat()
+    }
+
     /// What a person at a terminal sees of the binary who answers with `answer`, and the exit code.
     pub fn at_a_terminal(&self, arguments: &[&str], answer: &str) -> (String, Option<i32>) {
         let terminal = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
