@@ -78,7 +78,7 @@ async fn decisions_are_shown_as_they_are_wanted() {
 }
 
 #[tokio::test]
-async fn what_was_done_to_it_is_found() {
+async fn a53_what_was_done_to_it_is_found() {
     let (runtime, session) = decided().await;
     let whole = verify(&runtime);
     assert!(whole.code == Some(0) && whole.stdout.starts_with("ok      ") && whole.stderr.is_empty(), "{whole:?}");
@@ -133,7 +133,7 @@ async fn what_was_done_to_it_is_found() {
 
 /// Killed at any moment, a process leaves a chain that the next one goes on with.
 #[tokio::test]
-async fn a_process_that_is_killed_leaves_a_chain() {
+async fn a53_a_process_that_is_killed_leaves_a_chain() {
     let runtime = Runtime::new().file("a.txt", "one\n");
     for round in 0..4 {
         let editor = runtime.editor().await;
@@ -211,7 +211,7 @@ async fn until(holds: impl Fn() -> bool) {
 
 /// Full files are put aside, the oldest are removed, and the chain stays whole; one that somebody else removed is missed.
 #[tokio::test]
-async fn files_are_put_aside_when_they_are_full() {
+async fn a53_files_are_put_aside_when_they_are_full() {
     let runtime = Runtime::new().file("a.txt", "one\n").config("[limits]\naudit_file = 2000\naudit_files = 3\n");
     let editor = runtime.editor().await;
     let session = editor.new_session().await;

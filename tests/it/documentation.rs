@@ -1,7 +1,7 @@
 //! What the documents say of the program is what it does: settings, their defaults, commands and options.
 #![expect(clippy::disallowed_methods, reason = "reads the documents")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -191,4 +191,83 @@ fn every_command_and_option_is_documented() {
         }
     }
     assert!(seen > 20, "{seen} commands");
+}
+
+/// The names of all functions of the project's sources.
+fn functions() -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut folders: Vec<_> = ["runtime", "plugin-sdk", "plugins", "tests", "xtask"].map(|name| root.join(name)).into();
+    let mut found = BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder of sources") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).expect("source is text");
+                let names =
+                    text.lines().filter_map(|line| line.trim_start().split("fn ").nth(1)?.split(['(', '<']).next());
+                found.extend(names.map(str::to_owned));
+            }
+        }
+    }
+    found
+}
+
+/// The attack that a test is about, by its name: `a07_…`.
+fn attack(test: &str) -> Option<u32> {
+    let (number, rest) = test.strip_prefix('a')?.split_once('_')?;
+    (number.len() == 2 && !rest.is_empty()).then(|| number.parse().ok())?
+}
+
+/// The words between backticks that can only be names of tests.
+fn tests_in(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split('`').skip(1).step_by(2);
+    words.filter(|word| {
+        word.matches('_').count() > 2 && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    })
+}
+
+/// `UPDATE_EXPECT=1` writes the tests of each attack into its row.
+#[test]
+fn every_promise_and_every_attack_names_its_tests() {
+    let (text, functions) = (document("docs/security.md"), functions());
+    let mut attacks = BTreeMap::<u32, Vec<String>>::new();
+    for test in &functions {
+        if let Some(number) = attack(test) {
+            attacks.entry(number).or_default().push(format!("`{test}`"));
+        }
+    }
+    let mut seen = Vec::new();
+    let lines = text.lines().map(|line| {
+        let Some((number, row)) = line.strip_prefix("| A").and_then(|rest| rest.split_once(" | ")) else {
+            return line.to_owned();
+        };
+        let number: u32 = number.parse().expect("a number");
+        let (told, tests) = row.trim_end_matches(" |").rsplit_once(" | ").expect("four columns");
+        seen.push(number);
+        match attacks.get(&number) {
+            Some(own) => format!("| A{number} | {told} | {} |", own.join(", ")),
+            None => {
+                // What belongs to the distribution of plugins is not there yet, and says so.
+                let later = [31, 32, 33, 34, 35, 36, 54].contains(&number) && tests.starts_with("not there yet");
+                assert!(later || tests_in(tests).next().is_some(), "A{number} has no test");
+                line.to_owned()
+            }
+        }
+    });
+    let right = lines.collect::<Vec<_>>().join("\n") + "\n";
+    assert_eq!(seen, (1..=56).collect::<Vec<_>>());
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/security.md"), &right).expect("it is written");
+    } else {
+        assert_eq!(text, right, "the table in docs/security.md is old: `UPDATE_EXPECT=1` writes the tests into it");
+    }
+    let gone: Vec<&str> = tests_in(&right).filter(|test| !functions.contains(*test)).collect();
+    assert!(gone.is_empty(), "docs/security.md names tests that are not there: {gone:#?}");
+    let promises =
+        right.split("## What is promised").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("promises");
+    for promise in promises.split("\n**").skip(1) {
+        assert!(promise.contains("Shown by "), "nothing shows that: {promise}");
+    }
 }

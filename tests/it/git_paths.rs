@@ -26,7 +26,7 @@ async fn call(editor: &EditorDouble, session: &str, tool: &str, arguments: &Valu
 }
 
 #[tokio::test]
-async fn no_tool_says_where_a_repository_is() {
+async fn a13_no_tool_says_where_a_repository_is() {
     let runtime = repositories();
     let editor = runtime.editor().await;
     let session = editor.new_session().await;
@@ -86,7 +86,7 @@ async fn no_tool_says_where_a_repository_is() {
 }
 
 #[tokio::test]
-async fn no_plugin_says_where_a_repository_is() {
+async fn a13_no_plugin_says_where_a_repository_is() {
     let runtime =
         repositories().file("notes/tree/.git", "gitdir: ../../.git\n").file("notes/pointer", "gitdir: evil\n");
     let guest = build_folder().join("guests/hostile.wasm");

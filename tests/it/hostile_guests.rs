@@ -32,7 +32,7 @@ async fn attempt(editor: &EditorDouble, session: &str, arguments: Value) -> Stri
 }
 
 #[tokio::test]
-async fn files_that_were_not_given_are_out_of_reach() {
+async fn a10_files_that_were_not_given_are_out_of_reach() {
     let runtime = runtime();
     let secret = runtime.outside("secret");
     let folder = secret.parent().unwrap();
@@ -112,7 +112,7 @@ async fn files_that_were_not_given_are_out_of_reach() {
 
 /// Rules about single files hold in a folder that was lent, under every name and for all that can be done.
 #[tokio::test]
-async fn a_lent_folder_is_judged_path_by_path() {
+async fn a14_a_lent_folder_is_judged_path_by_path() {
     let rules = "mode = \"auto\"\n[files]\ndeny = [\"notes/private/**\"]\n[permission]\n\
                  deny = [\"read:notes/shut/**\", \"write:notes/fixed.txt\", \"delete:notes/kept/**\", \"move:notes/kept/**\"]\n";
     let runtime = configured(rules)
@@ -231,25 +231,51 @@ async fn removing_and_moving_are_not_lent() {
 }
 
 #[tokio::test]
-async fn there_is_no_process_and_no_network() {
+async fn a28_nothing_is_inherited() {
     let runtime = runtime().env("SECRET_KEY", "sk-secret");
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    for (attack, expected) in [
+        ("environment", "done: 0 variables"),
+        ("arguments", "done: 0 arguments"),
+        ("stdin", "done: 0 bytes"),
+        ("spawn", "refused: "),
+        ("thread", "refused: "),
+    ] {
+        let went = attempt(&editor, &session, json!({ "attack": attack })).await;
+        assert!(went.starts_with(expected), "{attack}: {went}");
+    }
+    // A relative path is one of nowhere: there is no folder that it begins in.
+    let went = attempt(&editor, &session, json!({ "attack": "read", "path": "inside.txt" })).await;
+    assert!(went.starts_with("refused: "), "{went}");
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a22_no_name_is_looked_up_for_a_guest() {
+    let runtime = runtime();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    for name in ["localhost", "example.com", "a-secret.of.the-project.example.com"] {
+        let went = attempt(&editor, &session, json!({ "attack": "resolve", "to": name })).await;
+        assert!(went.starts_with("refused: "), "{name}: {went}");
+    }
+    editor.close().await;
+}
+
+#[tokio::test]
+async fn a23_sockets_lead_nowhere() {
+    let runtime = runtime();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let editor = runtime.editor().await;
     let session = editor.new_session().await;
     for (attack, to, expected) in [
-        ("environment", "", "done: 0 variables"),
-        ("arguments", "", "done: 0 arguments"),
-        ("stdin", "", "done: 0 bytes"),
         ("connect", &*address, "refused: "),
         ("connect", "1.1.1.1:443", "refused: "),
         ("listen", "", "refused: "),
         ("datagram", &*address, "refused: "),
-        ("resolve", "localhost", "refused: "),
-        ("resolve", "example.com", "refused: "),
-        ("spawn", "", "refused: "),
-        ("thread", "", "refused: "),
     ] {
         let went = attempt(&editor, &session, json!({ "attack": attack, "to": to })).await;
         assert!(went.starts_with(expected), "{attack} {to}: {went}");
@@ -332,4 +358,19 @@ async fn a_panel_that_cannot_be_drawn_is_an_error_of_its_own() {
     let ended = editor.close().await;
     let line = ended.stderr.lines().find(|line| line.contains("the panel `nameless` cannot be drawn"));
     assert!(line.is_some_and(|line| line.contains(problem) && line.contains("plugin=")), "{}", ended.stderr);
+}
+
+/// What a guest writes where messages go is the log's: the double has seen to it that nothing of it was on stdout.
+#[tokio::test]
+async fn a49_what_a_guest_writes_is_never_taken_for_a_message() {
+    let runtime = runtime();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let went = attempt(&editor, &session, json!({ "attack": "output" })).await;
+    assert_eq!(went, "done: all of it");
+    let next = attempt(&editor, &session, json!({ "attack": "read", "path": "/workspace/inside.txt" })).await;
+    assert_eq!(next, "done: inside", "the protocol goes on");
+    assert_eq!(editor.notifications(), Vec::new());
+    let ended = editor.close().await;
+    assert!(ended.stderr.contains(r#"{\"jsonrpc\":\"2.0\""#) || ended.stderr.contains(r#"{"jsonrpc":"2.0""#));
 }

@@ -104,7 +104,7 @@ async fn a27_a_secret_is_sent_and_seen_by_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_right_to_one_host_is_none_to_another() {
+async fn a16_a_right_to_one_host_is_none_to_another() {
     let (site, other) = (site().await, site().await);
     let runtime = installed(&site, "");
     let editor = runtime.editor().await;

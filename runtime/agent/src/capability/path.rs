@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_normalized_and_contained() {
+    fn a10_paths_are_normalized_and_contained() {
         for (text, normal) in
             [("a/b", "a/b"), ("./a//b/", "a/b"), ("a/../b", "b"), ("", ""), (".", ""), ("a/..", ""), ("...", "...")]
         {

@@ -169,7 +169,7 @@ mod tests {
     use crate::fuzz::Fuzz;
 
     #[test]
-    fn arguments_are_validated_with_a_message_for_the_model() {
+    fn a41_arguments_that_do_not_fit_are_refused_with_a_message_for_the_model() {
         let schema = InputSchema::new(json!({
             "type": "object",
             "properties": { "path": { "type": "string" }, "limit": { "type": "integer", "minimum": 1 } },
@@ -225,17 +225,28 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_schema_is_an_error() {
+    fn a41_a_hostile_schema_is_an_error_and_fetches_nothing() {
         for schema in [
             json!({ "type": 5 }),
             json!({ "$ref": "https://example.com/schema.json" }),
             json!({ "$ref": "file:///etc/passwd" }),
+            json!({ "$schema": "https://example.com/meta.json", "type": "object" }),
+            json!({ "properties": { "a": { "$dynamicRef": "https://example.com/schema.json#a" } } }),
+            json!({ "type": "string", "pattern": "(a" }),
+            json!({ "type": "string", "pattern": "(?=a)b" }),
         ] {
             assert!(InputSchema::new(schema.clone()).check().is_err(), "{schema}");
         }
         let slow = InputSchema::new(json!({ "type": "string", "pattern": "^(a+)+$" }));
         let long = format!("{}!", "a".repeat(50_000));
         assert!(slow.validate(&json!(long)).is_err());
+        // A schema that leads to itself ends where the value does.
+        let deep = InputSchema::new(json!({ "properties": { "a": { "$ref": "#" } }, "additionalProperties": false }));
+        let mut value = json!({});
+        for _ in 0..100 {
+            value = json!({ "a": value });
+        }
+        assert_eq!(deep.validate(&value), Ok(()));
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn every_decision_is_a_line_and_the_chain_grows() {
 }
 
 #[test]
-fn what_is_kept_out_of_texts_is_kept_out_of_the_audit() {
+fn a53_what_is_kept_out_of_texts_is_kept_out_of_the_audit() {
     let folder = tempfile::tempdir().unwrap();
     let redaction = Redaction::default();
     redaction.learn(&Secret::new("sk-secret-1"));
@@ -126,7 +126,7 @@ fn nothing_is_opened_before_the_first_decision() {
 }
 
 #[test]
-fn what_was_done_to_it_is_found_with_its_line() {
+fn a53_what_was_done_to_it_is_found_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path();
     session(place, ENDLESS, "s1", &["a", "b", "c", "d"]);
@@ -235,7 +235,7 @@ fn what_is_no_chain_yet_is_told_apart() {
 
 /// Processes, and the sessions of one, write one after another.
 #[test]
-fn those_who_write_at_once_make_one_chain() {
+fn a53_those_who_write_at_once_make_one_chain() {
     let folder = tempfile::tempdir().unwrap();
     let bounds = Bounds { file: 20_000.try_into().unwrap(), files: 0 };
     let place = folder.path();

@@ -179,7 +179,7 @@ fn search(under: &str, globs: &[&str], pattern: Option<&str>) -> Search {
 }
 
 #[tokio::test]
-async fn nothing_leads_out_of_the_root() {
+async fn a10_nothing_leads_out_of_the_root() {
     let disk = disk().await;
     let outside = disk.folder.path().join("outside");
     disk.link("file_out", "../outside/secret");
@@ -288,7 +288,7 @@ impl Drop for Stop<'_> {
 
 /// `swapped` is a folder with a file at one moment, and a link to the folder of the secret at the next.
 #[test]
-fn a_race_between_check_and_use_is_lost() {
+fn a11_a_race_between_check_and_use_is_lost() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let disk = runtime.block_on(disk());
     disk.file("swapped/secret", "inside");
@@ -371,7 +371,7 @@ async fn files_are_replaced_whole_and_keep_their_mode() {
 }
 
 #[tokio::test]
-async fn files_with_several_links_are_refused() {
+async fn a12_files_with_several_links_are_refused() {
     let disk = disk().await;
     fs::hard_link(disk.folder.path().join("outside/secret"), disk.project("shared")).unwrap();
     let refused = disk.write("shared", "changed").await.unwrap_err();
@@ -448,7 +448,7 @@ async fn every_method_needs_its_permit() {
 }
 
 #[tokio::test]
-async fn the_deny_list_holds_under_every_name() {
+async fn a14_the_deny_list_holds_under_every_name() {
     let disk = disk_denying(&["**/.env", ".git/hooks/**", "private/**"]).await;
     for path in [".env", "sub/.env", ".git/hooks/pre-commit", "private/key", "open/file"] {
         disk.file(path, "TOKEN=1");
@@ -547,7 +547,7 @@ fn a_folder_is_held_once_whatever_it_is_called() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn what_the_kernel_makes_up_is_no_project_s() {
+async fn a12_what_the_kernel_makes_up_is_no_project_s() {
     let registry = RootRegistry::default();
     let folder = tempfile::tempdir().unwrap();
     symlink("/proc/self/root", folder.path().join("machine")).unwrap();

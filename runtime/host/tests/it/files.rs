@@ -48,7 +48,7 @@ fn tool(runtime: &Runtime, toml: &str) -> Arc<dyn Tool> {
 }
 
 #[tokio::test]
-async fn a_reader_reads_its_project_and_nothing_else() {
+async fn a10_a_reader_reads_its_project_and_nothing_else() {
     let runtime = project();
     let secrets = tempfile::TempDir::new().unwrap();
     let secret = secrets.path().join("secret.txt");
@@ -106,7 +106,7 @@ async fn a_narrow_right_is_a_narrow_folder() {
 }
 
 #[tokio::test]
-async fn a_writer_writes_in_its_folder_and_makes_no_links() {
+async fn a11_a_writer_writes_in_its_folder_and_makes_no_links() {
     let runtime = project();
     let tool = tool(&runtime, NOTES);
     let acts = ["wnew.txt", "dfolder", "w../inside.txt", "sinside.txt", "s/etc/passwd", "hlinked.txt"];
@@ -202,7 +202,7 @@ async fn a_pipe_without_a_writer_holds_no_call_up() {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
-async fn what_the_kernel_makes_up_is_not_opened() {
+async fn a12_what_the_kernel_makes_up_is_not_opened() {
     let mut runtime = project();
     let inside = runtime.project.path().join("inside.txt").display().to_string();
     runtime.root = std::path::PathBuf::from("/");

@@ -207,7 +207,7 @@ async fn a29_random_numbers_are_capped() {
 }
 
 #[tokio::test]
-async fn nothing_is_inherited() {
+async fn a28_nothing_is_inherited() {
     assert_eq!(Runtime::new().run("environment", "", json!({})).await.unwrap(), "0");
 }
 
@@ -229,7 +229,7 @@ async fn a7_a_flood_of_log_is_cut() {
 }
 
 #[tokio::test]
-async fn what_a_guest_writes_to_stdout_goes_to_the_log() {
+async fn a49_what_a_guest_writes_to_stdout_goes_to_the_log() {
     let (log, runtime) = (Log::default(), Runtime::new());
     let _guard = log.capture();
     runtime.run("stdout", "", json!({})).await.unwrap();

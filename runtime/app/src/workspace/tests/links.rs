@@ -72,7 +72,7 @@ async fn a_permit_is_for_the_place_that_was_judged() {
 
 /// `swapped` is an open folder at one moment, and a link to the private one at the next.
 #[test]
-fn a_race_inside_the_root_is_lost() {
+fn a11_a_race_inside_the_root_is_lost() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let rules = || forbidding(&["read:private/**", "write:private/**", "delete:private/**"]);
     let disk = runtime.block_on(disk_under(rules()));
