@@ -104,7 +104,8 @@ impl Lent {
     /// Which permit allows it.
     fn judged(&self, wish: &Wish) -> Result<usize, Refusal> {
         if let Some(rule) = self.forbids(wish) {
-            return Err(self.refuse(wish, "deny-list", Why::Rule(&rule)));
+            let by = if matches!(rule, Rule::Unnamed(_)) { "unnamed" } else { "deny-list" };
+            return Err(self.refuse(wish, by, Why::Rule(&rule)));
         }
         if let Some(about) = self.was_refused(wish) {
             return Err(self.refuse(wish, "remembered", Why::Remembered(&about)));
