@@ -214,10 +214,10 @@ fn functions() -> BTreeSet<String> {
     found
 }
 
-/// The attack that a test is about, by its name: `a07_…`.
+/// The attack that a test is about, by its name: `a7_…`.
 fn attack(test: &str) -> Option<u32> {
     let (number, rest) = test.strip_prefix('a')?.split_once('_')?;
-    (number.len() == 2 && !rest.is_empty()).then(|| number.parse().ok())?
+    ((1..=2).contains(&number.len()) && !rest.is_empty()).then(|| number.parse().ok())?
 }
 
 /// The words between backticks that can only be names of tests.
