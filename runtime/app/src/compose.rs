@@ -10,6 +10,7 @@ mod brought;
 pub mod checks;
 mod commands;
 mod compiler;
+mod disk;
 mod doctor;
 mod fork;
 mod keys;
@@ -30,7 +31,7 @@ use acp_runtime_agent::command::CommandCatalog;
 use acp_runtime_agent::context::{Additions, History, Project};
 use acp_runtime_agent::event::{EventSink as _, Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::Gate;
-use acp_runtime_agent::hook::{Hooks, KEPT_SECRET};
+use acp_runtime_agent::hook::Hooks;
 use acp_runtime_agent::options::{Bounds, Choices};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
 use acp_runtime_agent::session::{
@@ -60,7 +61,7 @@ use crate::settings::{Paths, Settings, SettingsError, variable};
 use crate::store::{Answers, Arrears, Retention, SqliteStore};
 use crate::tools::{Network, Surroundings, native_tools, subagent_tool};
 use crate::transport::{Transport, stdio};
-use crate::workspace::{DiskWorkspace, OpenRoot, RootError, RootRegistry};
+use crate::workspace::{OpenRoot, RootError, RootRegistry};
 
 use accounts::Accounts;
 use book::Book;
@@ -277,10 +278,7 @@ impl Runtime {
         let folders = self.open_folders(&setup)?;
         let first = folders.first().cloned();
         let settings = self.settings_in(&folders)?;
-        let own = folders.iter().filter(|_| settings.files.builtin_deny);
-        let own = own.flat_map(|folder| self.paths.own_in(&folder.canonical));
-        let policy = settings.policy().deny(own.collect::<Vec<_>>());
-        let disk = Arc::new(DiskWorkspace::new(folders, policy));
+        let disk = Arc::new(self.disk(folders, &settings));
         let roots = disk.roots().clone();
         let held = roots
             .iter()
@@ -322,9 +320,8 @@ impl Runtime {
             limits: settings.narrowed_limits().clone(),
         };
         let offered = self.shelf.open(&plugins, scope);
-        let (payload, veil) = (settings.limits.hook_payload.size(), self.keys.redaction().veil(KEPT_SECRET));
-        let switches = options.switches().clone();
-        let hooks = Hooks::new(id.clone(), switches, &offered.hooks, veil).told_at_most(payload);
+        let hooks = Hooks::new(id.clone(), options.switches().clone(), &offered.hooks, self.keys.veil());
+        let hooks = hooks.told_at_most(settings.limits.hook_payload.size());
         let mut tools = ToolCatalog::new(options.switches().clone());
         let terminal = face.terminal(&id, &roots, self.commands.terminal(&roots));
         let files = workspace.clone();

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
+use acp_runtime_agent::hook::Veil;
 use acp_runtime_agent::plain::is_plain;
 use regex::Regex;
 use serde_json::Value;
@@ -74,7 +75,7 @@ impl Redaction {
     }
 
     /// Puts `mask` in the place of the secrets that it was told of. What only looks like one stays.
-    pub fn veil(&self, mask: &'static str) -> Arc<dyn Fn(&str) -> Option<String> + Send + Sync> {
+    pub fn veil(&self, mask: &'static str) -> Veil {
         let known = self.clone();
         Arc::new(move |text| {
             let known = known.0.read().unwrap_or_else(PoisonError::into_inner);

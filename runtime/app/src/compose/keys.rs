@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use acp_runtime_agent::hook::{KEPT_SECRET, Veil};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio::sync::Mutex;
@@ -43,6 +44,11 @@ impl Keys {
     /// What keeps secrets out of texts.
     pub fn redaction(&self) -> &Redaction {
         &self.redaction
+    }
+
+    /// Hides secrets from hooks.
+    pub fn veil(&self) -> Veil {
+        self.redaction.veil(KEPT_SECRET)
     }
 
     /// The models of the settings, with these keys. Starts and asks nothing yet.

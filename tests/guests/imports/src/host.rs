@@ -6,8 +6,10 @@ use crate::bindings::aar::host::{
 };
 
 pub(crate) fn call(report: &mut Report, address: &str) {
-    report.said("aar:host/log emit", log::emit("info", "said"));
-    report.said("aar:host/progress emit", progress::emit(Some(0.5), Some("half")));
+    log::emit("info", "said");
+    report.said("aar:host/log emit", ());
+    progress::emit(Some(0.5), Some("half"));
+    report.said("aar:host/progress emit", ());
     report.said("aar:host/progress cancelled", progress::cancelled());
     for scope in ["session", "project", "user"] {
         report.said("aar:host/kv get", kv::get(scope, "key"));
@@ -35,7 +37,8 @@ pub(crate) fn call(report: &mut Report, address: &str) {
     report.said("aar:host/workspace write-text", workspace::write_text("lent/secret.txt", "changed"));
     report.said("aar:host/workspace list-directory", workspace::list_directory("."));
     report.said("aar:host/plan set", plan::set(&[]));
-    report.said("aar:host/panel changed", panel::changed("tasks"));
+    panel::changed("tasks");
+    report.said("aar:host/panel changed", ());
     report.said("aar:host/settings get", settings::get());
     let command = process::Command {
         program: "touch".to_owned(),
