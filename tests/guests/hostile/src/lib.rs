@@ -120,7 +120,7 @@ impl Tool for Attempt {
             Attack::Look => files::look(&path),
             Attack::ReadLink => files::read_link(&path),
             Attack::Touch => files::touch(&path),
-            Attack::Race => files::race(&path, &to),
+            Attack::Race => Ok(files::race(&path, &to)),
             Attack::Environment => Ok(world::environment()),
             Attack::Arguments => Ok(world::arguments()),
             Attack::Stdin => world::stdin(),
