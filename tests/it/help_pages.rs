@@ -78,7 +78,7 @@ fn every_page_of_help_reads_well() {
           acp          Be an ACP agent on stdin and stdout: what an editor starts
           run          Answer one prompt and exit
           session      See, export and delete the sessions that were kept
-          plugin       See, install, remove and build plugins, and say what they may do
+          plugin       See, install, remove, write and test plugins, and say what they may do
           config       See and check the configuration
           login        Keep a provider's API key; it is asked for, or read from stdin
           logout       Forget the API keys that were kept
@@ -119,8 +119,8 @@ fn every_page_of_help_reads_well() {
           ACP_RUNTIME_HOME                                                          one folder for all files
 
         Rooms of the log:
-          acp agent audit cli compose host mcp models plugin process programs request runtime
-          secrets settings store terminal tools transport workspace
+          acp agent audit authoring cli compose host mcp models plugin process programs request
+          runtime secrets settings store terminal tools transport workspace
 
         A path or a name that begins with `-` goes behind `--`; the value of an option may begin with it.
 

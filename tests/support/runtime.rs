@@ -220,7 +220,12 @@ impl Runtime {
 }
 
 /// Runs a command to its end, with nothing on stdin; fails the test if it takes longer than a minute.
-pub fn finish(mut command: Command) -> Finished {
+pub fn finish(command: Command) -> Finished {
+    finish_within(command, PATIENCE)
+}
+
+/// The same for one that may take longer: a compiler.
+pub fn finish_within(mut command: Command, patience: Duration) -> Finished {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     let pid = rustix::process::Pid::from_child(&child);
@@ -231,7 +236,7 @@ pub fn finish(mut command: Command) -> Finished {
         let _ = done.send(());
         output
     });
-    if waiting.recv_timeout(PATIENCE).is_err() {
+    if waiting.recv_timeout(patience).is_err() {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
         panic!("{command:?} did not end");
     }

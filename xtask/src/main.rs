@@ -6,6 +6,7 @@ mod agent;
 mod bench;
 mod demo;
 mod foreign;
+mod languages;
 mod local_model;
 mod plugins;
 mod process;

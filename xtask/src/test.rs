@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use crate::Result;
 use crate::process::{run as run_to_success, say};
 use crate::workspace::{Workspace, cargo};
-use crate::{foreign, local_model, plugins};
+use crate::{foreign, languages, local_model, plugins};
 
 /// How to test.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -38,13 +38,22 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     if options.slow {
         plugins::build(workspace)?;
         let missing = unless_required(options, local_model::set_up_small(workspace))?;
+        let without_languages = unless_required(options, languages::set_up(workspace))?;
         let mut test = cargo_test(workspace, &["slow_"]);
         if missing.is_some() {
             test.args(["--skip", "slow_local_model::"]);
         }
+        if without_languages.is_some() {
+            test.args(["--skip", "slow_languages::"]);
+        }
         let outcome = report(&mut test);
         if let Some(error) = missing {
             say(&format!("skipped: the tests with a real model, which could not be set up: {error}"));
+        }
+        if let Some(error) = without_languages {
+            say(&format!(
+                "skipped: the tests of plugins in Python, JavaScript and C, which could not be set up: {error}"
+            ));
         }
         return outcome;
     }

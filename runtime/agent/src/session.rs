@@ -139,6 +139,11 @@ pub trait SessionFactory: Send + Sync {
         request: SessionRequest,
         point: PointOfNoReturn,
     ) -> BoxFuture<'_, Result<SessionHandle, OpenError>>;
+    /// Waits until an open session would become another one if it were opened anew, such as by a plugin that somebody
+    /// works on.
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
     /// Where sessions are kept.
     fn store(&self) -> Arc<dyn SessionStore>;
 }
@@ -276,6 +281,13 @@ impl SessionHandle {
     pub fn announce_commands(&self) {
         let commands = self.shared.commands.infos();
         self.shared.turns.outbox.emit(SessionEvent::CommandsChanged { commands });
+    }
+
+    /// Tells the client that all panels may look different.
+    pub fn announce_panels(&self) {
+        for panel in self.shared.panel_names() {
+            self.shared.turns.outbox.show_panel_changed(panel);
+        }
     }
 
     /// Every panel with its status text.

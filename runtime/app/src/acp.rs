@@ -85,6 +85,7 @@ pub async fn serve(
                 }
                 () = shutdown => {}
                 never = state.clone().unload_idle(connection.clone()) => match never {},
+                never = state.clone().renew_changed(connection.clone()) => match never {},
             }
             state.hurry();
             let ended = async {

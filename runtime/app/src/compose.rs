@@ -10,24 +10,26 @@ mod brought;
 pub mod checks;
 mod commands;
 mod compiler;
+mod development;
 mod disk;
 mod doctor;
 mod fork;
+mod furnish;
 mod keys;
 mod options;
 mod permissions;
 mod programs;
 mod shelf;
+mod stage;
 mod storage;
 mod transcript;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, SystemTime};
 
 use acp_runtime_agent::capability::{PluginId, RootId};
-use acp_runtime_agent::command::CommandCatalog;
 use acp_runtime_agent::context::{Additions, History, Project};
 use acp_runtime_agent::event::{EventSink as _, Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::Gate;
@@ -44,18 +46,18 @@ use acp_runtime_agent::store::{
 use acp_runtime_agent::tool::ToolCatalog;
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::turn::{Budget, TurnContext};
-use acp_runtime_host::egress::{Desk, Egress, SystemReach};
-use acp_runtime_host::plugin_host::{PluginHost, Ports, SessionPlugins};
+use acp_runtime_host::egress::Desk;
+use acp_runtime_host::plugin_host::{PluginHost, Ports};
 use acp_runtime_host::scope::{Folders, HeldRoot, SessionScope};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use crate::acp;
-use crate::audit::{AuditLog, Digests};
+use crate::audit::AuditLog;
+use crate::authoring::{Developments, Glimpse};
 use crate::mcp::{Mcp, McpCommand};
 use crate::models::{Models, ModelsError};
 use crate::process::{BASE_VARIABLES, Launcher, Stops, own_executable};
-use crate::programs::PluginPrograms;
 use crate::redaction::Redaction;
 use crate::settings::{Paths, Settings, SettingsError, variable};
 use crate::store::{Answers, Arrears, Retention, SqliteStore};
@@ -70,10 +72,13 @@ use commands::Commands;
 pub use compiler::play;
 use doctor::Doctor;
 use fork::ForkCommand;
+use furnish::{add, digests, furnish};
 pub use keys::Keys;
 use permissions::Permissions;
-use programs::programs;
+use programs::ProgramsOfPlugins;
 pub use shelf::{KnownPlugin, Origin, Problem, Shelf};
+pub use stage::Stage;
+use stage::World;
 use storage::{PluginSecrets, PluginStorage};
 use transcript::SessionTranscript;
 
@@ -96,9 +101,12 @@ pub struct Runtime {
     folders: RootRegistry,
     audit: AuditLog,
     shelf: Shelf,
+    /// Plugins that somebody is just working on, and what was last seen of that.
+    developments: Developments,
+    glimpse: Mutex<Glimpse>,
     mcp: Mcp,
     commands: Commands,
-    programs: PluginPrograms,
+    programs: ProgramsOfPlugins,
     /// What the tools of all sessions send goes from here.
     desk: Arc<Desk>,
 }
@@ -147,9 +155,13 @@ pub enum SetupError {
 impl Runtime {
     /// A runtime with these settings. Opens, reads and starts nothing.
     pub fn new(settings: Settings, paths: &Paths, keys: &Keys) -> Result<Arc<Self>, SetupError> {
+        Self::within(World::Machine, settings, paths, keys)
+    }
+
+    fn within(world: World, settings: Settings, paths: &Paths, keys: &Keys) -> Result<Arc<Self>, SetupError> {
         let models = Arc::new(keys.models(&settings)?);
         let store = SqliteStore::new(paths.sessions());
-        let egress = Egress::new(Arc::new(SystemReach));
+        let egress = world.egress();
         let ports = Ports {
             kv: Arc::new(PluginStorage::new(store.clone())),
             secrets: Arc::new(PluginSecrets::new(keys.secrets().clone())),
@@ -160,13 +172,13 @@ impl Runtime {
         let launcher = Launcher::new(own_executable(paths.program()), inherited(&BASE_VARIABLES));
         let host = PluginHost::new(Some(paths.compiled()), limits, ports).keeping(paths.plugin_data());
         let host = compiler::apart(host, &launcher);
-        let bundled = paths.bundled_plugins().filter(|_| settings.plugins.bundled);
-        let shelf = Shelf::new(host, bundled, settings.plugins.paths.clone(), paths.plugins());
         let keys = keys.clone();
         let audit = AuditLog::new(paths.audit(), settings.limits.audit(), keys.redaction().clone());
         let program = paths.program().map(Path::to_owned).or_else(|| std::env::current_exe().ok());
         let commands = Commands::new(launcher.clone(), &settings.shell);
-        let programs = programs(launcher.clone(), &settings.exec, keys.redaction());
+        let programs = world.programs(launcher.clone(), &settings.exec, keys.redaction());
+        let developments = world.developments(paths);
+        let shelf = world.shelf(host, &settings.plugins, paths);
         let mcp = Mcp::new(launcher, settings.mcp.clone(), variable, keys.redaction().clone());
         let folders = RootRegistry::default();
         let paths = paths.clone();
@@ -181,6 +193,8 @@ impl Runtime {
             folders,
             audit,
             shelf,
+            developments,
+            glimpse: Mutex::default(),
             mcp,
             commands,
             programs,
@@ -289,11 +303,11 @@ impl Runtime {
         let own = brought.plugins(&self.shelf, &settings.plugins.disabled);
         let (configured, kept) = (Bounds::from(settings.mode), history.bounds().cloned());
         let choices = choices.unwrap_or_else(|| first_choices(&configured, kept.as_ref()));
-        let options = Arc::new(self.options(choices, &settings, &own, Path::new(&setup.cwd))?);
-        self.shelf.warm_in_the_background(&own);
-        plugins.extend(own);
+        let developed = self.in_development(&settings.plugins);
+        let options = Arc::new(self.options(choices, &settings, (&own, &developed), Path::new(&setup.cwd))?);
+        let marked = self.add_brought(&mut plugins, own, &developed);
         let outbox = Outbox::new(id.clone(), history, stale.clone(), Arc::new(self.store.clone()), face.audience(&id));
-        let approver = Arc::new(OrderedApprover::new(outbox.clone(), face.approver(&id)));
+        let approver = development::marking(OrderedApprover::new(outbox.clone(), face.approver(&id)), &marked);
         let question = brought.question(approver.clone(), &outbox, &self.store, &self.audit);
         let book = Arc::new(Book::new(&plugins, Answers::new(self.store.clone(), roots.clone())));
         let (leeway, audit) = (options.leeway().clone(), self.audit.sink(id.clone(), digests(&plugins)));
@@ -339,7 +353,7 @@ impl Runtime {
         }
         let mut panels = PanelBoard::new(stale, options.switches().clone());
         let mut commands = command_catalog(options.switches().clone());
-        furnish(offered, &mut tools, &mut panels, &mut commands);
+        furnish(offered, &marked, &mut tools, &mut panels, &mut commands);
         let servers = self.mcp.open(servers, &roots, Arc::new(outbox.clone()), face.stays());
         add(commands.add(Arc::new(McpCommand::new(servers.clone(), gate.clone()))));
         let doctor = Doctor::new(self.own.clone(), Path::new(&setup.cwd), options.clone(), servers.clone(), plugins);
@@ -421,6 +435,10 @@ impl SessionFactory for Runtime {
             Ok(opened.begin(claim))
         }
         .boxed()
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        self.development_changed().boxed()
     }
 
     fn check(&self, setup: &SessionSetup) -> Result<(), OpenError> {
@@ -531,38 +549,9 @@ fn first_choices(configured: &Bounds, kept: Option<&Bounds>) -> Choices {
     Choices { bounds, ..Choices::default() }
 }
 
-/// What plugins offer, put beside what every session has. What cannot be added is left out and logged: nothing is ever
-/// shadowed.
-fn furnish(offered: SessionPlugins, tools: &mut ToolCatalog, panels: &mut PanelBoard, commands: &mut CommandCatalog) {
-    for problem in &offered.problems {
-        tracing::warn!("{problem}");
-    }
-    for tool in offered.tools {
-        add(tools.add(tool));
-    }
-    for panel in offered.panels {
-        add(panels.add(panel));
-    }
-    for command in offered.commands {
-        add(commands.add(command));
-    }
-}
-
-/// Which code of these plugins runs.
-fn digests(plugins: &[KnownPlugin]) -> Digests {
-    let plugins: Vec<_> = plugins.iter().map(|known| known.plugin.clone()).collect();
-    Box::new(move |id| plugins.iter().find(|plugin| plugin.id() == id).and_then(|plugin| plugin.running()))
-}
-
 /// The variables of that name which are set here.
 fn inherited(names: &[&str]) -> BTreeMap<String, String> {
     names.iter().filter_map(|name| Some(((*name).to_owned(), variable(name)?))).collect()
-}
-
-fn add<E: std::fmt::Display>(added: Result<(), E>) {
-    if let Err(taken) = added {
-        tracing::warn!("left out: {taken}");
-    }
 }
 
 fn folder(root: RootId, error: &RootError) -> OpenError {

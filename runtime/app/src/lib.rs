@@ -17,6 +17,7 @@
 pub mod acp;
 pub mod address;
 pub mod audit;
+pub mod authoring;
 pub mod cli;
 pub mod compose;
 pub mod mcp;

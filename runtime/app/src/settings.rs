@@ -27,7 +27,7 @@ use acp_runtime_agent::capability::{EffectPattern, PluginId};
 use acp_runtime_agent::policy::Mode;
 
 pub use exec::ExecSettings;
-pub use file::{Place, SettingsError};
+pub use file::{Place, SettingsError, parse, place};
 pub use limits::{Amount, ContextSettings, LimitSettings};
 pub use log_filter::LogFilter;
 pub use paths::{HOME_VARIABLE, Paths};

@@ -11,6 +11,7 @@ mod address;
 mod body;
 mod connection;
 mod error;
+mod played;
 mod reach;
 mod request;
 mod target;
@@ -34,6 +35,7 @@ pub use self::body::Body;
 use self::body::Course;
 use self::connection::{Connection, Tls};
 pub use self::error::EgressError;
+pub use self::played::Play;
 pub use self::reach::{Reach, SystemReach};
 pub use self::request::Request;
 pub(crate) use self::request::may_be_sent;
@@ -55,9 +57,14 @@ const HOP_BY_HOP: [HeaderName; 9] = [
 ];
 
 /// The way to the network. One for a process.
-pub struct Egress {
-    reach: Arc<dyn Reach>,
-    tls: Tls,
+pub struct Egress(Way);
+
+/// What is at the other end.
+enum Way {
+    /// The network.
+    Network { reach: Arc<dyn Reach>, tls: Tls },
+    /// Somebody who plays it.
+    Played(Arc<dyn Play>),
 }
 
 /// Where one plugin's requests are sent from, or those of all native tools: its limits hold for all of them together.
@@ -110,7 +117,12 @@ pub struct Response {
 impl Egress {
     /// The network, reached through `reach`. Opens nothing yet.
     pub fn new(reach: Arc<dyn Reach>) -> Arc<Self> {
-        Arc::new(Self { reach, tls: Tls::default() })
+        Arc::new(Self(Way::Network { reach, tls: Tls::default() }))
+    }
+
+    /// A network of which `play` is every server. Nothing leaves.
+    pub fn played(play: Arc<dyn Play>) -> Arc<Self> {
+        Arc::new(Self(Way::Played(play)))
     }
 
     /// A desk with these limits, from which no secrets are sent.
@@ -124,7 +136,7 @@ impl Egress {
     }
 
     /// Where the host is. One address that is not to be reached is enough to reach none.
-    async fn addresses(&self, target: &Target, most: usize) -> Result<Vec<IpAddr>, EgressError> {
+    async fn addresses(reach: &dyn Reach, target: &Target, most: usize) -> Result<Vec<IpAddr>, EgressError> {
         let host = target.url().host_str().unwrap_or_default();
         let local = target.request().is_local();
         let mut found = match target.host() {
@@ -132,7 +144,7 @@ impl Egress {
             Some(Host::Ipv6(address)) => vec![IpAddr::V6(address)],
             // Whatever the resolver says of it, this name is this machine's.
             Some(Host::Domain(_)) if local => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
-            Some(Host::Domain(name)) => self.reach.resolve(name).await.map_err(|error| unreachable(host, &error))?,
+            Some(Host::Domain(name)) => reach.resolve(name).await.map_err(|error| unreachable(host, &error))?,
             None => Vec::new(),
         };
         if found.is_empty() {
@@ -217,8 +229,13 @@ impl Desk {
         }
         let host = target.request().host;
         let turn = self.turns.clone().acquire_owned().await.map_err(|error| unreachable(&host, &error))?;
-        let addresses = self.egress.addresses(target, self.limits.addresses).await?;
-        let opened = connection::open(target, &addresses, &self.egress, &self.limits).await;
+        let opened = match &self.egress.0 {
+            Way::Network { reach, tls } => {
+                let addresses = Egress::addresses(&**reach, target, self.limits.addresses).await?;
+                connection::open(target, &addresses, (&**reach, tls), &self.limits).await
+            }
+            Way::Played(play) => connection::begin(played::connect(play.clone(), target), &self.limits).await,
+        };
         let Connection { mut sender, lead } =
             opened.map_err(|reason| EgressError::Unreachable { host: host.clone(), reason })?;
         let answer = sender.send_request(written(request)?).await.map_err(|error| self.failed(&host, &error))?;

@@ -39,6 +39,14 @@ pub struct ProgramRun {
     pub output: usize,
 }
 
+impl ProgramRun {
+    /// Whether the host only looks at git's configuration, before it does what was allowed. The plugin is not given what
+    /// comes of it.
+    pub fn is_precaution(&self) -> bool {
+        git::is(&self.line.program) && self.arguments == git::LIST && self.line.arguments != git::LIST
+    }
+}
+
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramOutput {

@@ -15,7 +15,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use acp_runtime_agent::capability::{Grant, PluginId};
+use acp_runtime_agent::capability::{Grant, PluginId, ToolName};
 use acp_runtime_agent::command::Command;
 use acp_runtime_agent::hook::Hook;
 use acp_runtime_agent::panel::PanelSource;
@@ -269,6 +269,11 @@ impl Plugin {
     /// What it says of itself.
     pub fn manifest(&self) -> &Manifest {
         self.package.manifest()
+    }
+
+    /// The name of its tool `own` for models, in sessions where no other plugin has its own name.
+    pub fn called(&self, own: &str) -> Option<&ToolName> {
+        self.specs.called(self.manifest(), own)
     }
 
     /// The digest of its file, which is read for that.

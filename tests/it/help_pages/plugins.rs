@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use super::{assert_narrow, help, own};
 
 /// Each of them.
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 12] = [
     "plugin",
     "plugin list",
     "plugin info",
@@ -15,7 +15,10 @@ const COMMANDS: [&str; 9] = [
     "plugin grant",
     "plugin revoke",
     "plugin doctor",
+    "plugin new",
     "plugin build",
+    "plugin test",
+    "plugin dev",
 ];
 
 #[test]
@@ -26,7 +29,7 @@ fn every_page_about_plugins_reads_well() {
     let pages = COMMANDS.iter().zip(&pages).map(|(command, page)| format!("# {command}\n{}", own(page)));
     let expected: Expect = expect![[r#"
         # plugin
-        See, install, remove and build plugins, and say what they may do
+        See, install, remove, write and test plugins, and say what they may do
 
         Usage: acp-runtime plugin <COMMAND>
 
@@ -38,7 +41,10 @@ fn every_page_about_plugins_reads_well() {
           grant    Allow a plugin effects that its manifest asks for, for longer than one time
           revoke   Take back what a plugin was allowed, also what was granted when it was installed
           doctor   Say what keeps a plugin from its hosts and its secrets, and what did before
-          build    Put a manifest into a component
+          new      Lay out the project of a new plugin, which builds and passes its tests
+          build    Compile a project to a plugin: its component with its manifest inside
+          test     Play a project's cases, `tests/*.toml`, by the component in the real host
+          dev      Work on a plugin: have it in every session of your running agents, until this ends
           help     Print this message or the help of the given subcommand(s)
 
         Options:
@@ -151,16 +157,91 @@ fn every_page_about_plugins_reads_well() {
         Nothing is sent and no secret is read: what is said comes from the manifest, what was granted and
         refused, the rules, the names of the secrets that are kept, and the audit.
 
-        # plugin build
-        Put a manifest into a component
+        # plugin new
+        Lay out the project of a new plugin, which builds and passes its tests
 
-        Usage: acp-runtime plugin build --component <FILE> --manifest <FILE> --output <FILE>
+        Usage: acp-runtime plugin new [OPTIONS] --lang <LANGUAGE> <NAME>
+
+        Arguments:
+          <NAME>  The plugin: `namespace:name`; without a namespace it is one of your own, `my`
 
         Options:
-              --component <FILE>  The component, as the compiler made it
-              --manifest <FILE>   The plugin's `plugin.toml`
-              --output <FILE>     Where the plugin goes
+              --lang <LANGUAGE>  The language that it is written in [possible values: rust, python, js, c]
+              --dir <FOLDER>     The project's folder; by default a new one with the plugin's name
+          -h, --help             Print help
+
+        The SDK and the interfaces come along, since no registry has them; the compiler is your own. A
+        folder in which something is stays as it is.
+
+        # plugin build
+        Compile a project to a plugin: its component with its manifest inside
+
+        Usage: acp-runtime plugin build [OPTIONS] [FOLDER]
+
+        Arguments:
+          [FOLDER]  The project's folder; the current one by default
+
+        Options:
+              --component <FILE>  A component that was compiled already, in place of compiling the project
+              --manifest <FILE>   The manifest; by default the project's `plugin.toml`
+              --output <FILE>     Where the plugin goes; by default `dist/NAMESPACE-NAME.wasm` in the
+                                  project
           -h, --help              Print help
+
+        The language is told by a file of the project: `Cargo.toml`, `app.py`, `package.json` or `plugin.c`.
+        The component is asked in the sandbox what it offers, and that becomes a part of its manifest. Where
+        a compiler or a part of it is missing, the error says how to get it.
+
+        Exit code:
+          0  it was done
+          1  it was tried and failed, or was refused: a turn, a tool, a file, a check
+          2  it makes no sense as it was typed or configured: an argument, a name that nothing has, a slash
+             command that is used in another way, a setting, a prompt where no model is configured
+          130, 143, 129  it was stopped by Ctrl-C, SIGTERM, SIGHUP
+
+        # plugin test
+        Play a project's cases, `tests/*.toml`, by the component in the real host
+
+        Usage: acp-runtime plugin test [OPTIONS] [FOLDER]
+
+        Arguments:
+          [FOLDER]  The project's folder; the current one by default
+
+        Options:
+              --built <FILE>  A plugin that was built already, in place of building the project
+              --only <TEXT>   Only the cases with this text in their names
+              --update        Keep what panels look like as it is now, in `tests/snapshots`
+              --json          Print one JSON object a line
+          -h, --help          Print help
+
+        The project is built first. Each case has a session of its own in an empty folder; nothing of yours
+        is used, nothing is sent and no program is run: what servers and programs answer, and what the
+        person says yes to, the case says. docs/plugins.md has all that a case can say.
+
+        Exit code:
+          0  it was done
+          1  it was tried and failed, or was refused: a turn, a tool, a file, a check
+          2  it makes no sense as it was typed or configured: an argument, a name that nothing has, a slash
+             command that is used in another way, a setting, a prompt where no model is configured
+          130, 143, 129  it was stopped by Ctrl-C, SIGTERM, SIGHUP
+
+        # plugin dev
+        Work on a plugin: have it in every session of your running agents, until this ends
+
+        Usage: acp-runtime plugin dev [OPTIONS] [FOLDER]
+
+        Arguments:
+          [FOLDER]  The project's folder; the current one by default
+
+        Options:
+              --watch  Build it anew whenever its source changes
+              --yes    Grant all that it asks for without a question
+          -h, --help   Print help
+
+        It goes before an installed plugin of the same id, and whatever is asked or shown for it says `DEV`.
+        Sessions that are open have it, and each later build, within a second, as soon as nothing runs in
+        them. What is granted holds until this ends, and no answer about it is remembered. A build that
+        fails leaves the one before.
     "#]];
     expected.assert_eq(&pages.collect::<Vec<_>>().join("\n"));
 }

@@ -1,10 +1,11 @@
 //! What can be typed. Every comment here is shown by `--help`.
 
+pub(super) mod plugin;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use acp_runtime_agent::capability::{CLASSES, EffectPattern, NameError, SecretName};
-use acp_runtime_agent::gate::Scope;
 use acp_runtime_agent::policy::Mode;
 use acp_runtime_host::package::Digest;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -15,6 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::exit;
 use crate::audit::CHANGES;
 use crate::settings::{LogFilter, Overrides, SettingsError, variable};
+use plugin::PluginCommand;
 
 const ABOUT: &str = "\
 An agent for editors that speak the Agent Client Protocol (ACP), and a host for plugins that cannot do more than they \
@@ -34,8 +36,8 @@ Environment:
   ACP_RUNTIME_HOME                                                          one folder for all files
 
 Rooms of the log:
-  acp agent audit cli compose host mcp models plugin process programs request runtime
-  secrets settings store terminal tools transport workspace
+  acp agent audit authoring cli compose host mcp models plugin process programs request
+  runtime secrets settings store terminal tools transport workspace
 
 A path or a name that begins with `-` goes behind `--`; the value of an option may begin with it.";
 
@@ -49,29 +51,6 @@ runs and keeps it; once more it quits at once.
 
 With `--json` each line of stdout is what an editor is told: the parameters of an ACP \
 `session/update`, and as the last line the `result` or `error` of the `session/prompt`.";
-
-const AFTER_INSTALL: &str = "\
-The plugin is checked, and the rights that it asks for are shown before anything is installed. \
-Without a terminal nobody can be asked, and `--yes` is needed to grant them. What was decided about a right holds for \
-another version of the plugin: only what it newly asks for is asked about.";
-
-const AFTER_GRANT: &str = "\
-What is granted so is not asked for any more, as far as the session's mode and the deny list allow it; only each run of a \
-program still is. It holds while the plugin has the same publisher and asks for the same rights. In a session \
-`/permissions allow --scope session PLUGIN EFFECT` grants for that alone. What the manifest does not ask for cannot be \
-granted, and events of hooks are granted by installing the plugin.";
-
-const AFTER_REVOKE: &str = "\
-It holds at once, in sessions that are open as well, and in all projects. What was granted when the plugin was installed, or \
-came with the program, is denied from then on; `plugin grant` with the same words takes that back.";
-
-const AFTER_PLUGIN_DOCTOR: &str = "\
-Nothing is sent and no secret is read: what is said comes from the manifest, what was granted and refused, the rules, the \
-names of the secrets that are kept, and the audit.";
-
-const AFTER_LIST: &str = "\
-The columns: id, version, where it is from, rights, description. A right with a `?` was not granted, and is asked for \
-when it is used.";
 
 const AFTER_SHOW: &str = "\
 The columns: time, decision, by whom or what, class, what exactly, on whose behalf, session.";
@@ -192,11 +171,6 @@ pub(super) fn command_of(words: impl IntoIterator<Item = OsString>) -> String {
     path.join(" ")
 }
 
-fn scopes() -> impl TypedValueParser<Value = Scope> {
-    PossibleValuesParser::new([Scope::Project, Scope::User].map(Scope::as_str))
-        .try_map(|id| Scope::from_id(&id).ok_or("an unknown scope"))
-}
-
 fn modes() -> impl TypedValueParser<Value = Mode> {
     PossibleValuesParser::new(Mode::ALL.map(Mode::id)).try_map(|id| Mode::from_id(&id).ok_or("an unknown mode"))
 }
@@ -211,7 +185,7 @@ pub(super) enum Command {
     /// See, export and delete the sessions that were kept
     #[command(subcommand)]
     Session(SessionCommand),
-    /// See, install, remove and build plugins, and say what they may do
+    /// See, install, remove, write and test plugins, and say what they may do
     #[command(subcommand)]
     Plugin(PluginCommand),
     /// See and check the configuration
@@ -348,107 +322,6 @@ pub(super) enum SessionCommand {
 pub(super) enum ExportFormat {
     Markdown,
     Json,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum PluginCommand {
-    /// List the plugins, and what each may do
-    #[command(after_help = AFTER_LIST)]
-    List {
-        /// Print one JSON object a line
-        #[arg(long)]
-        json: bool,
-    },
-    /// Say what a plugin offers and what it asks for
-    Info {
-        /// Its id, its name where only one has that, or a component file
-        plugin: String,
-
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Install a plugin, or another version of one, and grant what it asks for
-    #[command(after_help = AFTER_INSTALL)]
-    Install {
-        /// A component file, or the folder with it
-        source: PathBuf,
-
-        /// Grant all that it asks for without a question
-        #[arg(long)]
-        yes: bool,
-
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Remove an installed plugin, and what it has kept
-    Remove {
-        /// Its id, or its name where only one has that
-        plugin: String,
-
-        /// Leave what it has kept, for when it is installed again
-        #[arg(long)]
-        keep_data: bool,
-
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Allow a plugin effects that its manifest asks for, for longer than one time
-    #[command(after_help = AFTER_GRANT)]
-    Grant {
-        /// Its id, or its name where only one has that
-        plugin: String,
-
-        /// A class of effects (`read`, `write`, …), with a pattern where wanted (`write:notes/**`)
-        effect: EffectPattern,
-
-        /// Where it holds: in the project in the current folder, or in all of yours
-        #[arg(long, value_name = "SCOPE", default_value = "project", value_parser = scopes())]
-        scope: Scope,
-
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Take back what a plugin was allowed, also what was granted when it was installed
-    #[command(after_help = AFTER_REVOKE)]
-    Revoke {
-        /// Its id, or its name where only one has that
-        plugin: String,
-
-        /// A class of effects, with a pattern where wanted; all by default
-        effect: Option<EffectPattern>,
-
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Say what keeps a plugin from its hosts and its secrets, and what did before
-    #[command(after_help = AFTER_PLUGIN_DOCTOR)]
-    Doctor {
-        /// Its id, or its name where only one has that; all by default
-        plugin: Option<String>,
-
-        /// Print one JSON object a line
-        #[arg(long)]
-        json: bool,
-    },
-    /// Put a manifest into a component
-    Build {
-        /// The component, as the compiler made it
-        #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
-        component: PathBuf,
-
-        /// The plugin's `plugin.toml`
-        #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
-        manifest: PathBuf,
-
-        /// Where the plugin goes
-        #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
-        output: PathBuf,
-    },
 }
 
 #[derive(Debug, Subcommand)]

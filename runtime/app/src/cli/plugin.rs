@@ -1,26 +1,25 @@
 //! `acp-runtime plugin`: which plugins there are, and what they may do.
-#![expect(clippy::disallowed_methods, reason = "`plugin build` writes the file that it is asked for")]
 
+mod dev;
 mod doctor;
 mod grant;
 mod info;
 mod install;
+mod play;
+mod project;
 
-use std::io::{self, Write as _};
-use std::path::Path;
+use std::io;
 use std::sync::Arc;
 
 use acp_runtime_agent::capability::Grant;
-use acp_runtime_host::build::{BuildError, embed};
-use acp_runtime_host::limits::COMPONENT;
-use acp_runtime_host::manifest::{Capability, MOST_BYTES};
-use acp_runtime_host::package::{PackageError, read_whole};
+use acp_runtime_host::manifest::Capability;
+use acp_runtime_host::package::PackageError;
 
 use self::doctor::doctor;
 use self::grant::{grant, revoke};
 use self::info::{ambiguous, info, list, meant, unknown};
 use self::install::{install, remove};
-use super::arguments::PluginCommand;
+use super::arguments::plugin::PluginCommand;
 use super::failure::Failure;
 use crate::compose::Runtime;
 use crate::settings::PluginSettings;
@@ -38,7 +37,10 @@ pub(super) async fn command(
         PluginCommand::Grant { plugin, effect, scope, json } => grant(&runtime, &plugin, &effect, scope, json).await,
         PluginCommand::Revoke { plugin, effect, json } => revoke(&runtime, &plugin, effect, json).await,
         PluginCommand::Doctor { plugin, json } => doctor(&runtime, plugin.as_deref(), json).await,
-        PluginCommand::Build { component, manifest, output } => build(&runtime, &component, &manifest, &output).await,
+        PluginCommand::New(arguments) => project::new(&arguments),
+        PluginCommand::Build(arguments) => project::command(&runtime, arguments).await,
+        PluginCommand::Dev(arguments) => dev::dev(&runtime, arguments).await,
+        PluginCommand::Test(arguments) => play::test(&runtime, arguments).await,
     }
 }
 
@@ -51,25 +53,6 @@ fn lent(asked: &Capability) -> String {
         }
         _ => String::new(),
     }
-}
-
-async fn build(runtime: &Runtime, component: &Path, manifest: &Path, output: &Path) -> Result<(), Failure> {
-    let bytes = read_whole(component, COMPONENT)?;
-    let toml = String::from_utf8(read_whole(manifest, MOST_BYTES as u64)?).map_err(|error| {
-        Failure::new(format!("`{}` is not text: {error}", manifest.display())).hint("name the plugin's `plugin.toml`")
-    })?;
-    let plugin = embed(runtime.shelf().host(), &bytes, &toml).await.map_err(|error| {
-        let place = if matches!(error, BuildError::Manifest(_)) { manifest } else { component };
-        Failure::new(format!("`{}`: {error}", place.display())).hint(error.hint())
-    })?;
-    // Renamed into place, so that a program that looks there never sees a half.
-    let unfinished = output.with_extension("new");
-    std::fs::write(&unfinished, plugin).and_then(|()| std::fs::rename(&unfinished, output)).map_err(|error| {
-        Failure::new(format!("`{}` cannot be written: {error}", output.display()))
-            .hint("check the path and its permissions")
-    })?;
-    writeln!(io::stdout(), "{}", output.display())?;
-    Ok(())
 }
 
 impl From<PackageError> for Failure {

@@ -149,7 +149,7 @@ fn is_settled(origin: shelf::Origin) -> bool {
     match origin {
         // What changes under a project's name is not loaded.
         shelf::Origin::Bundled | shelf::Origin::Installed | shelf::Origin::Project => true,
-        shelf::Origin::Named => false,
+        shelf::Origin::Named | shelf::Origin::Development => false,
     }
 }
 

@@ -5,21 +5,25 @@ use std::path::Path;
 use acp_runtime_agent::options::{Choices, Options, PluginChoice, Withheld, WithheldPlugin};
 use acp_runtime_agent::session::OpenError;
 
+use super::development::take_over;
 use super::shelf::Absence;
 use super::{KnownPlugin, Runtime};
 use crate::settings::{PROJECT_FILE, Settings};
 
 impl Runtime {
-    /// The options of a session in `folder`, where `settings` hold and the project has plugins of its `own`.
+    /// The options of a session in `folder`, where `settings` hold the project has plugins of its `own`, and others are just
+    /// `developed`.
     pub(super) fn options(
         &self,
         choices: Choices,
         settings: &Settings,
-        own: &[KnownPlugin],
+        (own, developed): (&[KnownPlugin], &[KnownPlugin]),
         folder: &Path,
     ) -> Result<Options, OpenError> {
         let (mut withheld, mut there) = (Vec::new(), Vec::new());
-        for known in self.shelf.plugins().iter().chain(own) {
+        let mut all: Vec<_> = self.shelf.plugins().iter().chain(own).cloned().collect();
+        take_over(&mut all, developed);
+        for known in &all {
             match self.withheld(known, settings, folder) {
                 Some(why) => withheld.push(WithheldPlugin { plugin: choice(known), why }),
                 None => there.push(choice(known)),

@@ -15,6 +15,7 @@ use acp_runtime_host::plugin_host::{Plugin, PluginHost, SessionPlugins};
 use acp_runtime_host::publisher::Publisher;
 use acp_runtime_host::scope::SessionScope;
 
+use crate::authoring::Development;
 use crate::settings::{PluginSettings, ProjectPlugin};
 
 /// Where a plugin is from.
@@ -28,6 +29,8 @@ pub enum Origin {
     Installed,
     /// The project of a session has it.
     Project,
+    /// Somebody is just working on it.
+    Development,
 }
 
 impl Origin {
@@ -38,6 +41,7 @@ impl Origin {
             Self::Named => "named",
             Self::Installed => "installed",
             Self::Project => "project",
+            Self::Development => "DEV",
         }
     }
 
@@ -48,6 +52,7 @@ impl Origin {
             Self::Named => "a development build, named in `plugins.paths`",
             Self::Installed => "you installed it; nobody has signed it",
             Self::Project => "this project brings it along",
+            Self::Development => "you are just working on it",
         }
     }
 }
@@ -142,6 +147,12 @@ impl Shelf {
         Self { host, bundled: bundled.map(Path::to_owned), named, installed, contents, brought, logged }
     }
 
+    /// A shelf of one plugin and no other. Knows no store.
+    pub(super) fn of_one(host: Arc<PluginHost>, plugin: KnownPlugin) -> Self {
+        let contents = OnceLock::from(Contents { plugins: vec![plugin], problems: Vec::new() });
+        Self { contents, ..Self::new(host, None, Vec::new(), PathBuf::new()) }
+    }
+
     /// What runs them.
     pub fn host(&self) -> &Arc<PluginHost> {
         &self.host
@@ -182,21 +193,35 @@ impl Shelf {
     /// A plugin of a project, which was trusted as a file with this digest: no other code is run. Whoever trusted it has
     /// agreed to what its hooks are told of, and to nothing else: its reads are asked for, and the rest is refused.
     pub fn of_project(&self, file: &ProjectPlugin) -> Result<KnownPlugin, PackageError> {
-        let key = (file.path.clone(), file.digest);
-        let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
-        let plugin = if let Some(plugin) = brought.get(&key).and_then(Weak::upgrade) {
-            plugin
-        } else {
-            let folder = file.path.parent().unwrap_or(&file.path).display().to_string();
-            let package = Package::read_pinned(&file.path, file.digest)?.published_by(Publisher::Project(folder));
-            let plugin = self.host.load(package);
-            brought.retain(|_, plugin| plugin.strong_count() > 0);
-            brought.insert(key, Arc::downgrade(&plugin));
-            plugin
-        };
+        let folder = file.path.parent().unwrap_or(&file.path).display().to_string();
+        let plugin = self.pinned(&file.path, file.digest, Publisher::Project(folder))?;
         let hooks = plugin.manifest().ceiling().into_iter().filter(|right| matches!(right, Grant::Hook(_)));
         let grants = plugin.manifest().grants(Tier::Installed, Some(hooks.collect()));
         Ok(KnownPlugin { plugin, origin: Origin::Project, source: file.path.display().to_string(), grants })
+    }
+
+    /// A plugin that somebody works on, with the rights that they have granted it for as long.
+    pub(super) fn in_development(&self, development: &Development) -> Result<KnownPlugin, PackageError> {
+        let plugin = self.pinned(&development.file, development.digest, Publisher::Path)?;
+        let granted = plugin.manifest().ceiling().into_iter().filter(|right| {
+            let right = right.to_string();
+            development.granted.contains(&right)
+        });
+        let grants = plugin.manifest().grants(Tier::Installed, Some(granted.collect()));
+        Ok(KnownPlugin { plugin, origin: Origin::Development, source: development.source.clone(), grants })
+    }
+
+    /// The plugin of that file, which must have this digest. Sessions share it.
+    fn pinned(&self, path: &Path, digest: Digest, publisher: Publisher) -> Result<Arc<Plugin>, PackageError> {
+        let key = (path.to_owned(), digest);
+        let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plugin) = brought.get(&key).and_then(Weak::upgrade) {
+            return Ok(plugin);
+        }
+        let plugin = self.host.load(Package::read_pinned(path, digest)?.published_by(publisher));
+        brought.retain(|_, plugin| plugin.strong_count() > 0);
+        brought.insert(key, Arc::downgrade(&plugin));
+        Ok(plugin)
     }
 
     /// Reads and compiles everything, in the background.
@@ -269,7 +294,7 @@ impl Contents {
                 // was not: its reads are asked for, and nothing else is allowed.
                 let (tier, granted, publisher) = match origin {
                     Origin::Bundled => (Tier::Bundled, None, Publisher::Bundled),
-                    Origin::Named | Origin::Installed | Origin::Project => {
+                    Origin::Named | Origin::Installed | Origin::Project | Origin::Development => {
                         (Tier::Installed, Some(Vec::new()), Publisher::Path)
                     }
                 };

@@ -112,6 +112,20 @@ impl SettingsError {
         }
     }
 
+    /// What to do about a file of cases.
+    pub const CASES_HINT: &str = "docs/plugins.md says what a case can have";
+
+    /// The same of a file of cases.
+    #[must_use]
+    pub fn in_cases(self) -> Self {
+        match self {
+            Self::Invalid { place, problem, hint: None } => {
+                Self::Invalid { place, problem, hint: Some(Self::CASES_HINT.to_owned()) }
+            }
+            other => other,
+        }
+    }
+
     pub(super) fn missing(path: &Path) -> Self {
         Self::Missing { path: path.to_owned() }
     }
@@ -174,7 +188,7 @@ pub(super) fn servers(path: &Path) -> Result<BTreeMap<String, ServerSettings>, S
 }
 
 /// Parses the text of a file. Errors name the place, and for a mistyped key the one that was probably meant.
-pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, SettingsError> {
+pub fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, SettingsError> {
     toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         let (problem, hint) = explain(error.message());
@@ -192,7 +206,8 @@ fn key_before(text: &str, at: usize) -> Option<&str> {
     keys.rsplit(['{', ',']).next().map(str::trim)
 }
 
-fn place(path: &Path, text: &str, at: usize) -> Place {
+/// Where the byte `at` of a file's text is.
+pub fn place(path: &Path, text: &str, at: usize) -> Place {
     let before = text.get(..at).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let column = before.get(line_start..).map_or(0, |start| start.chars().count()) + 1;

@@ -8,10 +8,11 @@ use std::str::FromStr;
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Each room, and what it is called in the log's lines.
-const ROOMS: [(&str, &[&str]); 20] = [
+const ROOMS: [(&str, &[&str]); 21] = [
     ("acp", &["acp_runtime::acp", "agent_client_protocol", CONNECTION[0], CONNECTION[1]]),
     ("agent", &["acp_runtime_agent"]),
     ("audit", &["acp_runtime::audit", "audit"]),
+    ("authoring", &["acp_runtime::authoring"]),
     ("cli", &["acp_runtime::cli"]),
     ("compose", &["acp_runtime::compose"]),
     ("host", &["acp_runtime_host"]),
@@ -173,8 +174,8 @@ mod tests {
 
     #[test]
     fn what_is_neither_room_nor_level_is_refused() {
-        let rooms = "expected `acp`, `agent`, `audit`, `cli`, `compose`, `host`, `mcp`, `models`, `plugin`, `process`, \
-                     `programs`, `request`, `runtime`, `secrets`, `settings`, `store`, `terminal`, `tools`, `transport`, \
+        let rooms = "expected `acp`, `agent`, `audit`, `authoring`, `cli`, `compose`, `host`, `mcp`, `models`, `plugin`, \
+                     `process`, `programs`, `request`, `runtime`, `secrets`, `settings`, `store`, `terminal`, `tools`, `transport`, \
                      `workspace`, or one of the libraries `genai`, `reqwest`, `hyper`, `hyper_util`, `h2`, \
                      `rmcp`, `cranelift`, `wasmtime`, `rustls`";
         let levels = "expected `off`, `error`, `warn`, `info`, `debug`, `trace`, or `room=level` pairs between commas";

@@ -71,6 +71,12 @@ impl Paths {
         Self { bundled: beside(executable), program: Some(executable.to_owned()), ..self }
     }
 
+    /// The same, with compiled plugins where `other` has them.
+    #[must_use]
+    pub fn compiled_as(self, other: &Self) -> Self {
+        Self { cache: other.cache.clone(), ..self }
+    }
+
     /// The program's file; none where it is the running one.
     pub fn program(&self) -> Option<&Path> {
         self.program.as_deref()
@@ -94,6 +100,11 @@ impl Paths {
     /// The installed plugins.
     pub fn plugins(&self) -> PathBuf {
         self.data.join("plugins")
+    }
+
+    /// The plugins that somebody is just working on.
+    pub fn developments(&self) -> PathBuf {
+        self.data.join("developments")
     }
 
     /// What plugins keep in files.

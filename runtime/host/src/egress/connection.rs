@@ -20,7 +20,7 @@ use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
 
-use super::{Egress, Reach, Target};
+use super::{Reach, Target};
 use crate::limits::NetLimits;
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -68,20 +68,28 @@ impl Drop for Lead {
 pub(super) async fn open(
     target: &Target,
     addresses: &[IpAddr],
-    egress: &Egress,
+    (reach, tls): (&dyn Reach, &Tls),
     limits: &NetLimits,
 ) -> Result<Connection, String> {
-    let stream = connect(target.port(), addresses, &*egress.reach, limits).await.map_err(|error| error.to_string())?;
+    let stream = connect(target.port(), addresses, reach, limits).await.map_err(|error| error.to_string())?;
     // What is sent is a request and then nothing for long.
     stream.set_nodelay(true).map_err(|error| error.to_string())?;
     let stream: Box<dyn Stream> = if target.is_https() {
         let host = target.url().host_str().unwrap_or_default();
         let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned()).map_err(|error| error.to_string())?;
-        let tls = TlsConnector::from(egress.tls.config().await?);
+        let tls = TlsConnector::from(tls.config().await?);
         Box::new(tls.connect(name, stream).await.map_err(|error| error.to_string())?)
     } else {
         Box::new(stream)
     };
+    begin(stream, limits).await
+}
+
+/// Speaks HTTP over a stream.
+pub(super) async fn begin(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    limits: &NetLimits,
+) -> Result<Connection, String> {
     let mut builder = http1::Builder::new();
     builder.max_headers(limits.answered.headers).max_header_size(limits.answered.header_bytes);
     let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;

@@ -24,6 +24,12 @@ impl Specs {
         Self { plain: specs(manifest, manifest.id.name()), full: OnceLock::new() }
     }
 
+    /// What the tool `own` is called without the namespace.
+    pub(super) fn called(&self, manifest: &Manifest, own: &str) -> Option<&ToolName> {
+        let at = manifest.inventory.tools.iter().position(|tool| tool.name == own)?;
+        self.plain.get(at)?.as_ref().ok().map(|spec| &spec.name)
+    }
+
     fn full(&self, manifest: &Manifest) -> &[NamedTool] {
         let full = || specs(manifest, &format!("{}__{}", manifest.id.namespace(), manifest.id.name()));
         self.full.get_or_init(full)

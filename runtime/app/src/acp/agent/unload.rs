@@ -20,6 +20,9 @@ use crate::acp::live::{Door, Held, LiveSession, Unloaded, Work};
 /// thousand writes to the disk; all together, they would keep the store from the sessions that are used.
 const AT_ONCE: usize = 32;
 
+/// How soon it is looked again whether a session is idle that is to be opened anew.
+const RENEW_PAUSE: Duration = Duration::from_millis(100);
+
 impl State {
     /// Does `work` as soon as the session that it is about is open.
     pub(super) fn when_open(
@@ -62,6 +65,40 @@ impl State {
         session.keep().close().await;
         tracing::debug!(session = %door.session(), "unloaded");
         self.put_away(door, unloaded, connection).await;
+    }
+
+    /// Opens sessions anew once they would become others by that, for as long as the client is there. One in which
+    /// something runs goes on as it is until that has ended.
+    pub(in crate::acp) async fn renew_changed(self: Arc<Self>, connection: ConnectionTo<Client>) -> Infallible {
+        loop {
+            self.factory.changed().await;
+            let mut waiting = self.sessions.open();
+            while !waiting.is_empty() {
+                for (door, session) in self.sessions.take_idle(&waiting) {
+                    waiting.remove(door.session());
+                    self.clone().renew(door, session, connection.clone()).await;
+                }
+                waiting.retain(|id| self.sessions.is_open(id));
+                if !waiting.is_empty() {
+                    tokio::time::sleep(RENEW_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    async fn renew(self: Arc<Self>, door: Arc<Door>, session: Held, connection: ConnectionTo<Client>) {
+        let id = door.session().clone();
+        match session.to_unload(&*self.factory.store()).await {
+            Ok(unloaded) => {
+                session.keep().close().await;
+                self.clone().open_again(door, unloaded, connection).await;
+                if let Some(session) = self.sessions.get(&id) {
+                    session.handle.announce_commands();
+                    session.handle.announce_panels();
+                }
+            }
+            Err(error) => tracing::warn!(session = %id, "a session is not opened anew: {error}"),
+        }
     }
 
     /// Holds a session on disk alone, until something is asked of it; that may have happened already.

@@ -4,7 +4,7 @@
 //! else that is about the session. A session that was unloaded is open as well; the first that is asked of it waits
 //! until it is there again. Tested in `tests.rs`.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -90,11 +90,30 @@ impl LiveSessions {
         let mut known = self.lock();
         let unused = known.open.extract_if(|_, session| Arc::strong_count(session) == 1 && session.unused() >= since);
         let unused: Vec<_> = unused.take(most).collect();
-        let hold = |(id, session): (SessionId, Arc<LiveSession>)| {
-            let door = self.door(&mut known, &id);
-            (door.clone(), Held { door, session, is_kept: false })
-        };
-        unused.into_iter().map(hold).collect()
+        unused.into_iter().map(|(id, session)| self.hold(&mut known, &id, session)).collect()
+    }
+
+    /// The ids of all that are open and not on disk alone.
+    pub(in crate::acp) fn open(&self) -> BTreeSet<SessionId> {
+        self.lock().open.keys().cloned().collect()
+    }
+
+    /// Whether the session is one of these.
+    pub(in crate::acp) fn is_open(&self, id: &SessionId) -> bool {
+        self.lock().open.contains_key(id)
+    }
+
+    /// Begins to open those of `wanted` anew that nobody uses.
+    pub(in crate::acp) fn take_idle(&self, wanted: &BTreeSet<SessionId>) -> Vec<(Arc<Door>, Held)> {
+        let mut known = self.lock();
+        let idle = known.open.extract_if(|id, session| Arc::strong_count(session) == 1 && wanted.contains(id));
+        let idle: Vec<_> = idle.collect();
+        idle.into_iter().map(|(id, session)| self.hold(&mut known, &id, session)).collect()
+    }
+
+    fn hold(&self, known: &mut Known, id: &SessionId, session: Arc<LiveSession>) -> (Arc<Door>, Held) {
+        let door = self.door(known, id);
+        (door.clone(), Held { door, session, is_kept: false })
     }
 
     /// Ends the unloading of the session of that door. Gives it back if something was asked of it meanwhile.

@@ -22,7 +22,7 @@ pub(super) async fn install(runtime: &Runtime, source: &Path, yes: bool, json: b
     refuse_in_vain(runtime, &id)?;
     let before = candidate.predecessor(runtime.shelf().installed())?;
     show_rights(&mut io::stderr(), candidate.manifest(), before.as_ref())?;
-    let granted = consent(candidate.manifest(), before.as_ref(), yes)?;
+    let granted = consent(candidate.manifest(), before.as_ref(), yes, "installed")?;
     let mut refused = candidate.manifest().ceiling();
     refused.retain(|right| !granted.contains(right));
     let from = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
@@ -62,7 +62,7 @@ fn refuse_in_vain(runtime: &Runtime, id: &PluginId) -> Result<(), Failure> {
     let what = match origin {
         Origin::Bundled => "comes with this program",
         Origin::Named => "is named in `plugins.paths`",
-        Origin::Installed | Origin::Project => return Ok(()),
+        Origin::Installed | Origin::Project | Origin::Development => return Ok(()),
     };
     Err(Failure::new(format!("`{id}` {what} (`{source}`), and an installed one would never be loaded beside it"))
         .hint(format!("{}, then install it", without(*origin))))
@@ -75,11 +75,16 @@ fn without(origin: Origin) -> &'static str {
         Origin::Named => "take it out of `plugins.paths`",
         Origin::Installed => "remove it with `acp-runtime plugin remove`",
         Origin::Project => "remove it from the project's folder",
+        Origin::Development => "end its `acp-runtime plugin dev`",
     }
 }
 
 /// What the plugin asks for, with its author's reasons, and what became of that in the version before.
-fn show_rights(out: &mut impl io::Write, manifest: &Manifest, before: Option<&Predecessor>) -> io::Result<()> {
+pub(super) fn show_rights(
+    out: &mut impl io::Write,
+    manifest: &Manifest,
+    before: Option<&Predecessor>,
+) -> io::Result<()> {
     let what = if manifest.capabilities.is_empty() { "no rights" } else { "these rights" };
     let before_it = before.map_or(String::new(), |before| format!("; {} is installed", before.version()));
     writeln!(out, "`{}` {} asks for {what}{before_it}", manifest.id, manifest.version)?;
@@ -100,7 +105,12 @@ fn show_rights(out: &mut impl io::Write, manifest: &Manifest, before: Option<&Pr
 
 /// What is granted of the plugin's ceiling: what the person says. Who has decided about all of it before is not asked
 /// again, and where nobody can be asked nothing is decided in silence.
-fn consent(manifest: &Manifest, before: Option<&Predecessor>, yes: bool) -> Result<Vec<Grant>, Failure> {
+pub(super) fn consent(
+    manifest: &Manifest,
+    before: Option<&Predecessor>,
+    yes: bool,
+    done: &str,
+) -> Result<Vec<Grant>, Failure> {
     let ceiling = manifest.ceiling();
     if yes {
         return Ok(ceiling);
@@ -109,7 +119,7 @@ fn consent(manifest: &Manifest, before: Option<&Predecessor>, yes: bool) -> Resu
     if let Some(decided) = decided.collect::<Option<Vec<bool>>>() {
         return Ok(ceiling.into_iter().zip(decided).filter_map(|(right, granted)| granted.then_some(right)).collect());
     }
-    let not_installed = format!("`{}` {} was not installed", manifest.id, manifest.version);
+    let not_installed = format!("`{}` {} was not {done}", manifest.id, manifest.version);
     if !can_ask() {
         return Err(Failure::usage(format!("{not_installed}: nobody can be asked whether to grant its rights"))
             .hint("pass `--yes` to grant all that it asks for"));

@@ -1,0 +1,230 @@
+//! What can be typed behind `acp-runtime plugin`. Every comment here is shown by `--help`.
+
+use std::path::PathBuf;
+
+use acp_runtime_agent::capability::EffectPattern;
+use acp_runtime_agent::gate::Scope;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+
+use super::with_exit_codes;
+use crate::authoring::Language;
+
+const AFTER_INSTALL: &str = "\
+The plugin is checked, and the rights that it asks for are shown before anything is installed. \
+Without a terminal nobody can be asked, and `--yes` is needed to grant them. What was decided about a right holds for \
+another version of the plugin: only what it newly asks for is asked about.";
+
+const AFTER_GRANT: &str = "\
+What is granted so is not asked for any more, as far as the session's mode and the deny list allow it; only each run of a \
+program still is. It holds while the plugin has the same publisher and asks for the same rights. In a session \
+`/permissions allow --scope session PLUGIN EFFECT` grants for that alone. What the manifest does not ask for cannot be \
+granted, and events of hooks are granted by installing the plugin.";
+
+const AFTER_REVOKE: &str = "\
+It holds at once, in sessions that are open as well, and in all projects. What was granted when the plugin was installed, or \
+came with the program, is denied from then on; `plugin grant` with the same words takes that back.";
+
+const AFTER_PLUGIN_DOCTOR: &str = "\
+Nothing is sent and no secret is read: what is said comes from the manifest, what was granted and refused, the rules, the \
+names of the secrets that are kept, and the audit.";
+
+const AFTER_LIST: &str = "\
+The columns: id, version, where it is from, rights, description. A right with a `?` was not granted, and is asked for \
+when it is used.";
+
+const AFTER_NEW: &str = "\
+The SDK and the interfaces come along, since no registry has them; the compiler is your own. A folder in which something \
+is stays as it is.";
+
+const AFTER_BUILD: &str = "\
+The language is told by a file of the project: `Cargo.toml`, `app.py`, `package.json` or `plugin.c`. The component is \
+asked in the sandbox what it offers, and that becomes a part of its manifest. Where a compiler or a part of it is \
+missing, the error says how to get it.";
+
+const AFTER_DEV: &str = "\
+It goes before an installed plugin of the same id, and whatever is asked or shown for it says `DEV`. Sessions that are open \
+have it, and each later build, within a second, as soon as nothing runs in them. What is granted holds until this ends, and \
+no answer about it is remembered. A build that fails leaves the one before.";
+
+const AFTER_TEST: &str = "\
+The project is built first. Each case has a session of its own in an empty folder; nothing of yours is used, nothing is sent \
+and no program is run: what servers and programs answer, and what the person says yes to, the case says. \
+docs/plugins.md has all that a case can say.";
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum PluginCommand {
+    /// List the plugins, and what each may do
+    #[command(after_help = AFTER_LIST)]
+    List {
+        /// Print one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what a plugin offers and what it asks for
+    Info {
+        /// Its id, its name where only one has that, or a component file
+        plugin: String,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Install a plugin, or another version of one, and grant what it asks for
+    #[command(after_help = AFTER_INSTALL)]
+    Install {
+        /// A component file, or the folder with it
+        source: PathBuf,
+
+        /// Grant all that it asks for without a question
+        #[arg(long)]
+        yes: bool,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove an installed plugin, and what it has kept
+    Remove {
+        /// Its id, or its name where only one has that
+        plugin: String,
+
+        /// Leave what it has kept, for when it is installed again
+        #[arg(long)]
+        keep_data: bool,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Allow a plugin effects that its manifest asks for, for longer than one time
+    #[command(after_help = AFTER_GRANT)]
+    Grant {
+        /// Its id, or its name where only one has that
+        plugin: String,
+
+        /// A class of effects (`read`, `write`, …), with a pattern where wanted (`write:notes/**`)
+        effect: EffectPattern,
+
+        /// Where it holds: in the project in the current folder, or in all of yours
+        #[arg(long, value_name = "SCOPE", default_value = "project", value_parser = scopes())]
+        scope: Scope,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take back what a plugin was allowed, also what was granted when it was installed
+    #[command(after_help = AFTER_REVOKE)]
+    Revoke {
+        /// Its id, or its name where only one has that
+        plugin: String,
+
+        /// A class of effects, with a pattern where wanted; all by default
+        effect: Option<EffectPattern>,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what keeps a plugin from its hosts and its secrets, and what did before
+    #[command(after_help = AFTER_PLUGIN_DOCTOR)]
+    Doctor {
+        /// Its id, or its name where only one has that; all by default
+        plugin: Option<String>,
+
+        /// Print one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Lay out the project of a new plugin, which builds and passes its tests
+    #[command(after_help = AFTER_NEW)]
+    New(NewArguments),
+    /// Compile a project to a plugin: its component with its manifest inside
+    #[command(after_help = with_exit_codes(AFTER_BUILD))]
+    Build(BuildArguments),
+    /// Play a project's cases, `tests/*.toml`, by the component in the real host
+    #[command(after_help = with_exit_codes(AFTER_TEST))]
+    Test(TestArguments),
+    /// Work on a plugin: have it in every session of your running agents, until this ends
+    #[command(after_help = AFTER_DEV)]
+    Dev(DevArguments),
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct NewArguments {
+    /// The plugin: `namespace:name`; without a namespace it is one of your own, `my`
+    pub(in crate::cli) name: String,
+
+    /// The language that it is written in
+    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
+    pub(in crate::cli) lang: Language,
+
+    /// The project's folder; by default a new one with the plugin's name
+    #[arg(long, value_name = "FOLDER", allow_hyphen_values = true)]
+    pub(in crate::cli) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct BuildArguments {
+    /// The project's folder; the current one by default
+    pub(in crate::cli) folder: Option<PathBuf>,
+
+    /// A component that was compiled already, in place of compiling the project
+    #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
+    pub(in crate::cli) component: Option<PathBuf>,
+
+    /// The manifest; by default the project's `plugin.toml`
+    #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
+    pub(in crate::cli) manifest: Option<PathBuf>,
+
+    /// Where the plugin goes; by default `dist/NAMESPACE-NAME.wasm` in the project
+    #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
+    pub(in crate::cli) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct TestArguments {
+    /// The project's folder; the current one by default
+    pub(in crate::cli) folder: Option<PathBuf>,
+
+    /// A plugin that was built already, in place of building the project
+    #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
+    pub(in crate::cli) built: Option<PathBuf>,
+
+    /// Only the cases with this text in their names
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(in crate::cli) only: Option<String>,
+
+    /// Keep what panels look like as it is now, in `tests/snapshots`
+    #[arg(long)]
+    pub(in crate::cli) update: bool,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct DevArguments {
+    /// The project's folder; the current one by default
+    pub(in crate::cli) folder: Option<PathBuf>,
+
+    /// Build it anew whenever its source changes
+    #[arg(long)]
+    pub(in crate::cli) watch: bool,
+
+    /// Grant all that it asks for without a question
+    #[arg(long)]
+    pub(in crate::cli) yes: bool,
+}
+
+fn languages() -> impl TypedValueParser<Value = Language> {
+    PossibleValuesParser::new(Language::ALL.map(Language::id))
+        .try_map(|id| Language::from_id(&id).ok_or("an unknown language"))
+}
+
+fn scopes() -> impl TypedValueParser<Value = Scope> {
+    PossibleValuesParser::new([Scope::Project, Scope::User].map(Scope::as_str))
+        .try_map(|id| Scope::from_id(&id).ok_or("an unknown scope"))
+}
