@@ -57,7 +57,7 @@ impl Bare {
         if let Some(limits) = &limits {
             table.set_max_capacity(limits.space.resources);
         }
-        let ticks = limits.as_ref().map_or(0, |limits| limits.time.cpu.as_millis() as u64 / 10);
+        let ticks = limits.as_ref().map_or(0, |limits| limits.time.cpu.as_secs() * 100);
         let wall = limits.as_ref().map(|limits| limits.time.wall);
         let state = State { wasi: WasiCtxBuilder::new().build(), table, limits, ticks };
         let mut store = Store::new(&self.engine, state);

@@ -31,7 +31,6 @@ impl Stock {
         let mut linker = Linker::new(&engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
         own(&mut linker);
-        linker.define_unknown_imports_as_traps(&component).unwrap();
         let guest = linker.instantiate_pre(&component).unwrap();
         Self { engine, guest }
     }
