@@ -19,7 +19,7 @@ const FLOORS: &[&[&str]] = &[
 
 /// Rooms of `runtime/app` that others must not name: each is met at a trait, and joined in `compose` alone. Only the
 /// settings know the form of the models' own.
-const APART: &[&str] = &["models", "tools", "mcp", "terminal", "workspace", "store", "secrets", "acp"];
+const APART: &[&str] = &["models", "tools", "mcp", "terminal", "workspace", "store", "secrets", "registry", "acp"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_path_buf()

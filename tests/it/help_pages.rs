@@ -1,11 +1,12 @@
 //! What `--help` says of every command, and what the bare name says.
 
+mod packages;
 mod plugins;
 
 use acp_runtime_tests::Runtime;
 use expect_test::{Expect, expect};
 
-/// Every command, as `--help` is asked of it; those about plugins are in `plugins`.
+/// Every command, as `--help` is asked of it; those about plugins are in `plugins` and `packages`.
 const COMMANDS: [&str; 31] = [
     "",
     "acp",
@@ -119,8 +120,8 @@ fn every_page_of_help_reads_well() {
           ACP_RUNTIME_HOME                                                          one folder for all files
 
         Rooms of the log:
-          acp agent audit authoring cli compose host mcp models plugin process programs request
-          runtime secrets settings store terminal tools transport workspace
+          acp agent audit authoring cli compose host mcp models plugin process programs registry
+          request runtime secrets settings store terminal tools transport workspace
 
         A path or a name that begins with `-` goes behind `--`; the value of an option may begin with it.
 
@@ -363,18 +364,25 @@ fn every_page_of_help_reads_well() {
         Usage: acp-runtime trust <COMMAND>
 
         Commands:
-          add     Trust a project's own plugins and steering files, as they are now
-          list    List the projects that were answered about
-          remove  Forget what was said of a project: it is not trusted any more, and asked about again
+          add     Trust a project's own plugins and steering files, as they are now; or a publisher of
+                  plugins
+          list    List the projects that were answered about, and the publishers that are trusted
+          remove  Forget what was said of a project: it is not trusted any more, and asked about again; or
+                  of a publisher
           help    Print this message or the help of the given subcommand(s)
 
         Options:
           -h, --help  Print help
 
         # trust add
-        Trust a project's own plugins and steering files, as they are now
+        Trust a project's own plugins and steering files, as they are now; or a publisher of plugins
 
         Usage: acp-runtime trust add [OPTIONS] [FOLDER]
+               acp-runtime trust add <COMMAND>
+
+        Commands:
+          publisher  Trust a publisher of plugins, or more of one: a key, a namespace
+          help       Print this message or the help of the given subcommand(s)
 
         Arguments:
           [FOLDER]  The project's folder; the current one by default
@@ -384,7 +392,7 @@ fn every_page_of_help_reads_well() {
           -h, --help  Print help
 
         # trust list
-        List the projects that were answered about
+        List the projects that were answered about, and the publishers that are trusted
 
         Usage: acp-runtime trust list [OPTIONS]
 
@@ -393,9 +401,15 @@ fn every_page_of_help_reads_well() {
           -h, --help  Print help
 
         # trust remove
-        Forget what was said of a project: it is not trusted any more, and asked about again
+        Forget what was said of a project: it is not trusted any more, and asked about again; or of a
+        publisher
 
         Usage: acp-runtime trust remove [FOLDER]
+               acp-runtime trust remove <COMMAND>
+
+        Commands:
+          publisher  Trust a publisher of plugins no more; what of theirs is installed stays
+          help       Print this message or the help of the given subcommand(s)
 
         Arguments:
           [FOLDER]  The project's folder; the current one by default

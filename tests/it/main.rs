@@ -22,6 +22,7 @@ mod compaction;
 mod compiling;
 mod conformance;
 mod crash;
+mod distribution;
 mod doctor;
 mod documentation;
 mod drafts;

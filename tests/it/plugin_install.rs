@@ -66,6 +66,7 @@ fn without_a_terminal_rights_are_shown_and_need_a_yes() {
         exit 2
         --- stdout
         --- stderr
+        warning: nobody stands for `acme:list` 0.1.0: it is not signed
         `acme:list` 0.1.0 asks for these rights
           fs.read notes/**: "reads the notes"
           kv: "remembers"
@@ -84,6 +85,7 @@ fn without_a_terminal_rights_are_shown_and_need_a_yes() {
             granted fs.read notes/**
             granted kv
             --- stderr
+            warning: nobody stands for `acme:list` 0.1.0: it is not signed
             `acme:list` 0.1.0 asks for these rights
               fs.read notes/**: "reads the notes"
               kv: "remembers"
@@ -101,6 +103,7 @@ fn without_a_terminal_rights_are_shown_and_need_a_yes() {
             --- stdout
             installed acme:list 0.1.0
             --- stderr
+            warning: nobody stands for `acme:list` 0.1.0: it is not signed
             `acme:list` 0.1.0 asks for no rights
             hint: an agent that is running in an editor has it once it is restarted
         "#]],
@@ -122,6 +125,7 @@ fn what_was_granted_holds_for_the_next_version() {
             granted fs.read notes/**
             granted kv
             --- stderr
+            warning: nobody stands for `acme:list` 0.2.0: it is not signed
             `acme:list` 0.2.0 asks for these rights; 0.1.0 is installed
               fs.read notes/**: "reads the notes" (granted before)
               kv: "remembers" (granted before)
@@ -138,6 +142,7 @@ fn what_was_granted_holds_for_the_next_version() {
             installed acme:list 0.3.0
             granted fs.read notes/**
             --- stderr
+            warning: nobody stands for `acme:list` 0.3.0: it is not signed
             `acme:list` 0.3.0 asks for these rights; 0.2.0 is installed
               fs.read notes/**: "reads the notes" (granted before)
               kv (no longer asked for)
@@ -152,6 +157,7 @@ fn what_was_granted_holds_for_the_next_version() {
         exit 2
         --- stdout
         --- stderr
+        warning: nobody stands for `acme:list` 0.4.0: it is not signed
         `acme:list` 0.4.0 asks for these rights; 0.3.0 is installed
           fs.read notes/**: "reads the notes" (granted before)
           fs.write notes/**: "writes the notes" (new)
@@ -170,6 +176,7 @@ fn what_was_granted_holds_for_the_next_version() {
             granted fs.read notes/**
             granted fs.write notes/**
             --- stderr
+            warning: nobody stands for `acme:list` 0.4.0: it is not signed
             `acme:list` 0.4.0 asks for these rights; 0.3.0 is installed
               fs.read notes/**: "reads the notes" (granted before)
               fs.write notes/**: "writes the notes" (new)
@@ -182,7 +189,7 @@ fn what_was_granted_holds_for_the_next_version() {
     assert!(json["digest"].take().as_str().is_some_and(|digest| digest.starts_with("sha256:")));
     let expected = json!({
         "id": "acme:list", "version": "0.4.0", "digest": null, "replaced": "0.4.0",
-        "granted": ["fs.read notes/**", "fs.write notes/**"], "notGranted": [],
+        "granted": ["fs.read notes/**", "fs.write notes/**"], "notGranted": [], "publisher": null, "key": null,
     });
     assert_eq!(json, expected);
 }
@@ -207,6 +214,7 @@ fn what_was_not_granted_is_not_granted_by_the_next_version() {
             granted fs.read notes/**
             not granted kv
             --- stderr
+            warning: nobody stands for `acme:list` 0.2.0: it is not signed
             `acme:list` 0.2.0 asks for these rights; 0.1.0 is installed
               fs.read notes/**: "reads the notes" (granted before)
               kv: "remembers" (not granted before)

@@ -10,6 +10,7 @@ mod languages;
 mod local_model;
 mod plugins;
 mod process;
+mod registry;
 mod setup;
 mod test;
 mod toolchain;

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use crate::Result;
 use crate::process::{run as run_to_success, say};
 use crate::workspace::{Workspace, cargo};
-use crate::{foreign, languages, local_model, plugins};
+use crate::{foreign, languages, local_model, plugins, registry};
 
 /// How to test.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -62,13 +62,20 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     plugins::build(workspace)?;
     check(&["clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     let without_foreign = unless_required(options, foreign::set_up(workspace))?;
+    let without_registry = unless_required(options, registry::set_up(workspace))?;
     let mut test = cargo_test(workspace, &["--skip", "slow_"]);
     if without_foreign.is_some() {
         test.args(["--skip", "foreign::"]);
     }
+    if without_registry.is_some() {
+        test.args(["--skip", "debian_registry::"]);
+    }
     let outcome = report(&mut test);
     if let Some(error) = without_foreign {
         say(&format!("skipped: the tests with foreign clients and servers, which could not be set up: {error}"));
+    }
+    if let Some(error) = without_registry {
+        say(&format!("skipped: the tests with Debian's registry and minisign, which could not be set up: {error}"));
     }
     outcome
 }

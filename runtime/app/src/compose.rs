@@ -17,6 +17,7 @@ mod fork;
 mod furnish;
 mod keys;
 mod options;
+mod packages;
 mod permissions;
 mod programs;
 mod shelf;

@@ -25,6 +25,7 @@ pub mod models;
 pub mod process;
 pub mod programs;
 pub mod redaction;
+pub mod registry;
 pub mod secret;
 pub mod secrets;
 pub mod settings;

@@ -4,17 +4,17 @@
 //! Nothing is kept unless all of it holds. What was decided about the rights of the version that was there before can be
 //! asked for; whoever installs decides what is granted. Knows nothing about where plugins are published. Tested in
 //! `tests/it/packages.rs`.
-#![expect(clippy::disallowed_methods, reason = "this room looks into the folder that it is given")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use acp_runtime_agent::capability::Grant;
-use acp_runtime_agent::noun::counted;
 
 use crate::build::{check_hooks, check_schemas};
 use crate::manifest::Manifest;
-use crate::package::{Digest, Installed, Package, PackageError, PackageStore, StoreError};
+use crate::package::{
+    Digest, Installed, LocalSource, PackageError, PackageStore, SourceError, StoreError, manifest_of,
+};
 use crate::plugin_host::{InspectError, PluginHost};
 
 /// Why a plugin is not installed.
@@ -23,14 +23,9 @@ pub enum InstallError {
     /// The file.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// A folder without exactly one `.wasm` file.
-    #[error("`{}` has {}", folder.display(), counted(*.count, "`.wasm` file"))]
-    NotOnePlugin {
-        /// The folder.
-        folder: PathBuf,
-        /// How many there are.
-        count: usize,
-    },
+    /// Where the file comes from.
+    #[error(transparent)]
+    Source(SourceError),
     /// The component is broken, or its schemas are.
     #[error("plugin `{id}` is not valid: {problem}")]
     Invalid {
@@ -59,13 +54,23 @@ pub enum InstallError {
 
 impl InstallError {
     /// What to do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
+    pub fn hint(&self) -> String {
+        let hint = match self {
             Self::Package(error) => error.hint(),
-            Self::NotOnePlugin { .. } => "name the plugin's `.wasm` file itself",
+            Self::Source(error) => return error.hint(),
             Self::Invalid { .. } => "ask the plugin's author for a build for this version",
             Self::Inspect { source, .. } => source.hint(),
             Self::Differs { .. } => "build it again with `acp-runtime plugin build`",
+        };
+        hint.to_owned()
+    }
+}
+
+impl From<SourceError> for InstallError {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Package(error) => Self::Package(error),
+            error => Self::Source(error),
         }
     }
 }
@@ -73,32 +78,36 @@ impl InstallError {
 /// A plugin that may be installed.
 #[derive(Debug)]
 pub struct Candidate {
-    package: Package,
+    manifest: Manifest,
     bytes: Vec<u8>,
     digest: Digest,
 }
 
 impl Candidate {
-    /// Checks the plugin at `path`: a `.wasm` file, or a folder with one in it. Its code is compiled, and run only to
-    /// ask what it offers.
+    /// Checks the plugin at `path`, which is what a package can be on this machine.
     pub async fn check(host: &Arc<PluginHost>, path: &Path) -> Result<Self, InstallError> {
-        let package = Package::read(only_component(path)?)?;
-        let (bytes, digest) = package.bytes()?;
-        let id = package.manifest().id.to_string();
+        let fetched = LocalSource::read(path)?;
+        Self::of(host, path, fetched.bytes).await
+    }
+
+    /// Checks a plugin that came from `place`. Its code is compiled, and run only to ask what it offers.
+    pub async fn of(host: &Arc<PluginHost>, place: &Path, bytes: Vec<u8>) -> Result<Self, InstallError> {
+        let manifest = manifest_of(place, &bytes)?;
+        let (id, digest) = (manifest.id.to_string(), Digest::of(&bytes));
         let invalid = |problem: String| InstallError::Invalid { id: id.clone(), problem };
-        check_schemas(package.manifest()).map_err(invalid)?;
-        check_hooks(package.manifest()).map_err(invalid)?;
-        let offered = host.inspect(&package.manifest().id, bytes.clone()).await;
+        check_schemas(&manifest).map_err(invalid)?;
+        check_hooks(&manifest).map_err(invalid)?;
+        let offered = host.inspect(&manifest.id, bytes.clone()).await;
         let offered = offered.map_err(|source| InstallError::Inspect { id: id.clone(), source })?;
-        match package.manifest().inventory.difference(&offered) {
+        match manifest.inventory.difference(&offered) {
             Some(what) => Err(InstallError::Differs { id, what }),
-            None => Ok(Self { package, bytes, digest }),
+            None => Ok(Self { manifest, bytes, digest }),
         }
     }
 
     /// What it says of itself: what the person is asked about.
     pub fn manifest(&self) -> &Manifest {
-        self.package.manifest()
+        &self.manifest
     }
 
     /// The digest of its file.
@@ -117,16 +126,47 @@ impl Candidate {
         Ok(Some(Predecessor { installed, asked }))
     }
 
-    /// Keeps it with the rights in `granted`. `source` says where it came from.
-    pub fn install(self, store: &PackageStore, granted: &[Grant], source: &str) -> Result<Installed, StoreError> {
+    /// Keeps it with the rights in `granted`.
+    pub fn install(
+        self,
+        store: &PackageStore,
+        granted: &[Grant],
+        from: impl Into<Provenance>,
+    ) -> Result<Installed, StoreError> {
+        let Provenance { source, manifest, publisher, key, signature } = from.into();
         let installed = Installed {
-            version: self.manifest().version.clone(),
+            version: self.manifest.version.clone(),
             digest: self.digest,
             granted: granted.iter().map(ToString::to_string).collect(),
-            source: source.to_owned(),
+            source,
+            manifest,
+            publisher,
+            key,
         };
-        store.put(self.manifest().id.clone(), installed.clone(), &self.bytes)?;
+        store.put(self.manifest.id.clone(), installed.clone(), &self.bytes, signature.as_deref())?;
         Ok(installed)
+    }
+}
+
+/// Where a plugin came from, and who stands for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Provenance {
+    /// A path, or a reference with the digest that it meant.
+    pub source: String,
+    /// The digest of the OCI manifest that led to it.
+    pub manifest: Option<Digest>,
+    /// The publisher who stands for it.
+    pub publisher: Option<String>,
+    /// The fingerprint of the key that has signed it.
+    pub key: Option<Digest>,
+    /// The signature.
+    pub signature: Option<String>,
+}
+
+impl From<&str> for Provenance {
+    /// From there, and nobody stands for it.
+    fn from(source: &str) -> Self {
+        Self { source: source.to_owned(), ..Self::default() }
     }
 }
 
@@ -144,6 +184,11 @@ impl Predecessor {
         &self.installed.version
     }
 
+    /// What is installed.
+    pub fn installed(&self) -> &Installed {
+        &self.installed
+    }
+
     /// Whether that right was granted to it; none where it did not ask for it.
     pub fn decided(&self, right: &Grant) -> Option<bool> {
         let right = right.to_string();
@@ -154,20 +199,5 @@ impl Predecessor {
     pub fn no_longer_asked<'a>(&'a self, manifest: &Manifest) -> impl Iterator<Item = &'a str> {
         let ceiling: Vec<String> = manifest.ceiling().iter().map(ToString::to_string).collect();
         self.asked.iter().filter(move |right| !ceiling.contains(right)).map(String::as_str)
-    }
-}
-
-fn only_component(path: &Path) -> Result<PathBuf, InstallError> {
-    if !path.is_dir() {
-        return Ok(path.to_owned());
-    }
-    let read = |source| PackageError::Read { path: path.to_owned(), source };
-    let entries = std::fs::read_dir(path).map_err(read)?;
-    let paths = entries.map(|entry| entry.map(|entry| entry.path()).map_err(read));
-    let mut components: Vec<PathBuf> = paths.collect::<Result<_, _>>()?;
-    components.retain(|path| path.extension().is_some_and(|extension| extension == "wasm"));
-    match (components.len(), components.pop()) {
-        (1, Some(only)) => Ok(only),
-        (count, _) => Err(InstallError::NotOnePlugin { folder: path.to_owned(), count }),
     }
 }

@@ -13,7 +13,8 @@
 //! | [`limits`] | how much a plugin may use |
 //! | [`manifest`] | what a plugin says of itself |
 //! | [`publisher`] | where a plugin is from, as far as it decides what is kept for it |
-//! | [`package`] | plugin files, and the folder of installed ones |
+//! | [`package`] | plugin files: what they are called, how they travel, who signed them, and the folder of installed ones |
+//! | [`publishers`] | whom to believe |
 //! | `crew` | the threads that compile |
 //! | `engine` | the one wasmtime engine, its clock and its cache of compiled code |
 //! | [`compile`] | compiling: the port for whoever does it where it can be ended, and the work itself |
@@ -52,6 +53,7 @@ mod own_files;
 pub mod package;
 pub mod plugin_host;
 pub mod publisher;
+pub mod publishers;
 pub mod record;
 pub mod regular_file;
 pub mod scope;

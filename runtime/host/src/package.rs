@@ -5,86 +5,38 @@
 //! nothing about engines. Tested in `tests/it/packages.rs`.
 #![expect(clippy::disallowed_methods, reason = "this room owns the plugin files")]
 
+mod artifact;
+mod capabilities;
+mod digest;
+mod layout;
+mod local;
+mod reference;
+mod referrer;
 mod section;
+pub mod signature;
+mod source;
 mod store;
 
-use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
-
+pub use self::artifact::{
+    Artifact, ArtifactError, CAPABILITIES, Descriptor, EMPTY, INDEX, LAYER, MANIFEST, VERSION, Written, write,
+};
+pub use self::capabilities::capability_hash;
+pub use self::digest::{Digest, DigestError};
+pub use self::layout::{LayoutError, Unpacked, pack, unpack};
+pub use self::local::LocalSource;
+pub use self::reference::{NamedRef, OciRef, PackageRef, ReferenceError, WebRef};
+pub use self::referrer::{Attached, attach, attached_to};
 pub(crate) use self::section::replace;
+pub use self::source::{Fetched, PackageSource, PeerLimits, Progress, Resolved, SourceError, Unwatched};
 pub use self::store::{Installed, PackageStore, StoreError};
 use crate::limits::COMPONENT;
 use crate::manifest::{Manifest, ManifestError};
 use crate::publisher::Publisher;
 use crate::regular_file;
-
-/// The SHA-256 of a component file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Digest([u8; 32]);
-
-impl Digest {
-    /// Of these bytes.
-    pub fn of(bytes: &[u8]) -> Self {
-        Self(Sha256::digest(bytes).into())
-    }
-
-    /// 64 hexadecimal digits.
-    pub fn hex(&self) -> String {
-        self.0.iter().fold(String::with_capacity(64), |mut hex, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
-    }
-}
-
-/// `sha256:` and 64 hexadecimal digits.
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sha256:{}", self.hex())
-    }
-}
-
-/// A text that is not `sha256:` and 64 lower-case hexadecimal digits.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a digest: expected `sha256:` and 64 hexadecimal digits")]
-pub struct DigestError(String);
-
-impl FromStr for Digest {
-    type Err = DigestError;
-
-    fn from_str(text: &str) -> Result<Self, DigestError> {
-        let bad = || DigestError(text.chars().take(80).collect());
-        let hex = text.strip_prefix("sha256:").filter(|hex| hex.len() == 64).ok_or_else(bad)?;
-        let mut bytes = [0; 32];
-        for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks(2)) {
-            let digits = std::str::from_utf8(digits).map_err(|_| bad())?;
-            *byte = u8::from_str_radix(digits, 16).map_err(|_| bad())?;
-        }
-        Ok(Self(bytes))
-    }
-}
-
-impl TryFrom<String> for Digest {
-    type Error = DigestError;
-
-    fn try_from(text: String) -> Result<Self, DigestError> {
-        text.parse()
-    }
-}
-
-impl From<Digest> for String {
-    fn from(digest: Digest) -> Self {
-        digest.to_string()
-    }
-}
 
 /// Why a file is not a plugin.
 #[derive(Debug, thiserror::Error)]
@@ -274,6 +226,15 @@ fn section_of(path: &Path, reader: &mut (impl Read + std::io::Seek)) -> Result<V
     }
 }
 
+/// What a component says of itself, without running it. `place` is what errors name.
+pub fn manifest_of(place: &Path, bytes: &[u8]) -> Result<Manifest, PackageError> {
+    let mut reader = std::io::Cursor::new(bytes);
+    section::check_beginning(&mut reader).map_err(|problem| not_a_component(place, problem))?;
+    check_size(place, bytes.len() as u64, COMPONENT)?;
+    let section = section_of(place, &mut reader)?;
+    Manifest::from_section(&section).map_err(|source| PackageError::Manifest { path: place.to_owned(), source })
+}
+
 fn not_a_component(path: &Path, problem: String) -> PackageError {
     PackageError::NotAComponent { path: path.to_owned(), problem }
 }
@@ -291,17 +252,6 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
         for error in [Package::read(&pipe).map(|_| ()), read_whole(&pipe, 10).map(|_| ())] {
             assert!(error.unwrap_err().to_string().ends_with("it is a named pipe, not a file"));
-        }
-    }
-
-    #[test]
-    fn digests_are_read_as_they_are_written() {
-        let digest = Digest::of(b"abc");
-        let text = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(digest.to_string(), text);
-        assert_eq!(text.parse(), Ok(digest));
-        for bad in ["", "sha256:", "sha256:zz", &text[7..], &format!("{text}0"), &text.replace('b', "ä")] {
-            assert!(bad.parse::<Digest>().is_err(), "{bad}");
         }
     }
 }

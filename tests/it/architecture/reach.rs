@@ -12,12 +12,13 @@ fn strays(words: &[&str], owners: &[&str]) -> Vec<String> {
     offences(&sources("runtime"), strays)
 }
 
-/// What plugins and native tools send leaves in one place. Models and MCP servers are the person's own.
+/// What plugins and native tools send leaves in one place. Models, MCP servers and packages are the person's own.
 #[test]
 fn only_egress_opens_sockets() {
     let sockets = ["TcpStream", "TcpListener", "TcpSocket", "UdpSocket", "UnixStream", "UnixListener", "UnixDatagram"];
     let clients = ["rustix::net", "socket2::", "lookup_host", "to_socket_addrs", "hyper::client", "reqwest::"];
-    let own = ["runtime/host/src/egress/", "runtime/app/src/models/", "runtime/app/src/mcp/"];
+    let own =
+        ["runtime/host/src/egress/", "runtime/app/src/models/", "runtime/app/src/mcp/", "runtime/app/src/registry/"];
     assert_eq!(strays(&[sockets.as_slice(), &clients].concat(), &own), Vec::<String>::new());
 }
 
@@ -65,12 +66,14 @@ fn only_the_rooms_that_own_them_open_paths() {
         "runtime/app/src/models/script.rs",
         "runtime/app/src/cli/logging",
         "runtime/app/src/cli/plugin",
+        "runtime/app/src/cli/trust/publishers.rs",
         "runtime/app/src/cli/session/export.rs",
         "runtime/app/src/compose/shelf.rs",
         "runtime/app/src/compose/checks/places.rs",
         "runtime/host/src/engine/cache.rs",
         "runtime/host/src/package",
-        "runtime/host/src/install.rs",
+        "runtime/host/src/publishers/",
+        "runtime/app/src/registry/docker.rs",
         "runtime/host/src/own_files.rs",
         "runtime/host/src/regular_file.rs",
         "runtime/host/src/whole_file.rs",

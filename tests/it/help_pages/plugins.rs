@@ -37,6 +37,10 @@ fn every_page_about_plugins_reads_well() {
           list     List the plugins, and what each may do
           info     Say what a plugin offers and what it asks for
           install  Install a plugin, or another version of one, and grant what it asks for
+          verify   Check that plugins are what was installed, or signed, and by whom
+          pack     Put a plugin and its signature into one file that can be installed
+          publish  Publish a plugin in an OCI registry
+          keygen   Make a pair of keys to sign plugins with
           remove   Remove an installed plugin, and what it has kept
           grant    Allow a plugin effects that its manifest asks for, for longer than one time
           revoke   Take back what a plugin was allowed, also what was granted when it was installed
@@ -80,14 +84,22 @@ fn every_page_about_plugins_reads_well() {
         Usage: acp-runtime plugin install [OPTIONS] <SOURCE>
 
         Arguments:
-          <SOURCE>  A component file, or the folder with it
+          <SOURCE>  What to install
 
         Options:
-              --yes   Grant all that it asks for without a question
-              --json  Print JSON
-          -h, --help  Print help
+              --yes                            Grant all that it asks for without a question
+              --trust-publisher <FINGERPRINT>  Trust its publisher, whose key has this fingerprint, or is
+                                               this one
+              --allow-unsigned <DIGEST>        Install the file with this digest though nobody has signed it
+              --allow-downgrade                Install it though a newer version is installed
+              --json                           Print JSON
+          -h, --help                           Print help
 
-        The plugin is checked, and the rights that it asks for are shown before anything is installed.
+        SOURCE is a component file, the folder with it, a tar file of `acp-runtime plugin pack`,
+        `oci://host/path:tag` (or `@sha256:…`), `namespace:name@version`, or `https://…#sha256=…`.
+
+        Before anything of it is compiled, it is seen who has signed it; see `docs/distribution.md`. Then
+        the plugin is checked, and the rights that it asks for are shown before anything is installed.
         Without a terminal nobody can be asked, and `--yes` is needed to grant them. What was decided about
         a right holds for another version of the plugin: only what it newly asks for is asked about.
 

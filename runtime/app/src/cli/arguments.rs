@@ -1,5 +1,6 @@
 //! What can be typed. Every comment here is shown by `--help`.
 
+mod packages;
 pub(super) mod plugin;
 
 use std::ffi::OsString;
@@ -13,6 +14,9 @@ use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 use clap_complete::Shell;
 use jiff::{SignedDuration, Timestamp};
 
+pub(super) use self::packages::{
+    InstallArguments, KeygenArguments, PackArguments, PublishArguments, TrustAdd, TrustRemove, VerifyArguments,
+};
 use super::exit;
 use crate::audit::CHANGES;
 use crate::settings::{LogFilter, Overrides, SettingsError, variable};
@@ -36,8 +40,8 @@ Environment:
   ACP_RUNTIME_HOME                                                          one folder for all files
 
 Rooms of the log:
-  acp agent audit authoring cli compose host mcp models plugin process programs request
-  runtime secrets settings store terminal tools transport workspace
+  acp agent audit authoring cli compose host mcp models plugin process programs registry
+  request runtime secrets settings store terminal tools transport workspace
 
 A path or a name that begins with `-` goes behind `--`; the value of an option may begin with it.";
 
@@ -348,22 +352,28 @@ pub(super) enum SecretCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TrustCommand {
-    /// Trust a project's own plugins and steering files, as they are now
+    /// Trust a project's own plugins and steering files, as they are now; or a publisher of plugins
+    #[command(args_conflicts_with_subcommands = true)]
     Add {
+        #[command(subcommand)]
+        what: Option<TrustAdd>,
         /// The project's folder; the current one by default
         folder: Option<PathBuf>,
         /// Do not ask whether that is meant
         #[arg(long)]
         yes: bool,
     },
-    /// List the projects that were answered about
+    /// List the projects that were answered about, and the publishers that are trusted
     List {
         /// Print one JSON object a line
         #[arg(long)]
         json: bool,
     },
-    /// Forget what was said of a project: it is not trusted any more, and asked about again
+    /// Forget what was said of a project: it is not trusted any more, and asked about again; or of a publisher
+    #[command(args_conflicts_with_subcommands = true)]
     Remove {
+        #[command(subcommand)]
+        what: Option<TrustRemove>,
         /// The project's folder; the current one by default
         folder: Option<PathBuf>,
     },

@@ -5,8 +5,13 @@ mod doctor;
 mod grant;
 mod info;
 mod install;
+mod keys;
 mod play;
+mod progress;
 mod project;
+mod publish;
+mod verify;
+mod vouch;
 
 use std::io;
 use std::sync::Arc;
@@ -19,6 +24,9 @@ use self::doctor::doctor;
 use self::grant::{grant, revoke};
 use self::info::{ambiguous, info, list, meant, unknown};
 use self::install::{install, remove};
+use self::keys::keygen;
+use self::publish::{pack_plugin, publish};
+use self::verify::verify;
 use super::arguments::plugin::PluginCommand;
 use super::failure::Failure;
 use crate::compose::Runtime;
@@ -32,7 +40,12 @@ pub(super) async fn command(
     match command {
         PluginCommand::List { json } => list(&runtime, wanted, json).await,
         PluginCommand::Info { plugin, json } => info(&runtime, &plugin, json).await,
-        PluginCommand::Install { source, yes, json } => install(&runtime, &source, yes, json).await,
+        // What is awaited is large, and lies on the heap until it is needed.
+        PluginCommand::Install(arguments) => Box::pin(install(&runtime, arguments)).await,
+        PluginCommand::Verify(arguments) => verify(&runtime, arguments),
+        PluginCommand::Pack(arguments) => Box::pin(pack_plugin(&runtime, arguments)).await,
+        PluginCommand::Publish(arguments) => Box::pin(publish(&runtime, arguments)).await,
+        PluginCommand::Keygen(arguments) => keygen(arguments),
         PluginCommand::Remove { plugin, keep_data, json } => remove(&runtime, &plugin, keep_data, json).await,
         PluginCommand::Grant { plugin, effect, scope, json } => grant(&runtime, &plugin, &effect, scope, json).await,
         PluginCommand::Revoke { plugin, effect, json } => revoke(&runtime, &plugin, effect, json).await,

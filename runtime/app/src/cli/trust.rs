@@ -1,4 +1,6 @@
-//! `acp-runtime trust`: which projects' own plugins and steering files are loaded.
+//! `acp-runtime trust`: which projects' own plugins and steering files are loaded, and which publishers are believed.
+
+mod publishers;
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -19,9 +21,14 @@ use crate::workspace::OpenRoot;
 
 pub(super) async fn command(runtime: &Runtime, command: TrustCommand) -> Result<(), Failure> {
     match command {
-        TrustCommand::Add { folder, yes } => add(runtime, folder, yes).await,
-        TrustCommand::List { json } => list(runtime, json).await,
-        TrustCommand::Remove { folder } => remove(runtime, folder).await,
+        TrustCommand::Add { what: Some(publisher), .. } => publishers::add(&runtime.publishers(), publisher),
+        TrustCommand::Add { what: None, folder, yes } => add(runtime, folder, yes).await,
+        TrustCommand::List { json } => {
+            list(runtime, json).await?;
+            publishers::list(&runtime.publishers(), json)
+        }
+        TrustCommand::Remove { what: Some(publisher), .. } => publishers::remove(&runtime.publishers(), publisher),
+        TrustCommand::Remove { what: None, folder } => remove(runtime, folder).await,
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use acp_runtime_agent::capability::{Effect, EffectPattern, GrantSet, PluginId};
 use acp_runtime_agent::gate::{GrantBook, Introduction, Origin, Refused, Remembered, Scope};
 use acp_runtime_agent::store::StoreError;
-use acp_runtime_host::package::Digest;
+use acp_runtime_host::package::{Digest, capability_hash};
 use acp_runtime_host::plugin_host::Plugin;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -121,21 +121,20 @@ impl Book {
 impl KnownPlugin {
     /// What makes it the one that was answered for: who stands for it and which rights it asks for. Nobody stands for a
     /// project's own plugin, so of that it is each byte. An answer about a bundled plugin says nothing about one of the same
-    /// id from elsewhere.
+    /// id from elsewhere, and one about a publisher's nothing about another publisher's.
     pub fn identity(&self) -> PluginIdentity {
         let manifest = self.plugin.manifest();
-        let mut lines: Vec<String> = manifest.ceiling().iter().map(ToString::to_string).collect();
-        // In whatever order they are written.
-        lines.sort_unstable();
+        let publisher = format!("{} {}", self.origin.as_str(), manifest.id.namespace());
+        let mut capabilities = capability_hash(manifest);
         if self.origin == shelf::Origin::Project {
             // Of what cannot be read no other answer is ever found.
             let content = self.plugin.digest().map_or_else(|_| uuid::Uuid::now_v7().to_string(), |it| it.to_string());
-            lines.push(content);
+            capabilities = Digest::of(format!("{capabilities} {content}").as_bytes());
         }
         PluginIdentity {
-            publisher: format!("{} {}", self.origin.as_str(), manifest.id.namespace()),
+            publisher: self.key.map_or(publisher.clone(), |key| format!("{publisher} {key}")),
             id: manifest.id.clone(),
-            capabilities: Digest::of(lines.join("\n").as_bytes()).hex(),
+            capabilities: capabilities.hex(),
         }
     }
 

@@ -68,6 +68,8 @@ pub struct KnownPlugin {
     pub source: String,
     /// What it may do.
     pub grants: GrantSet,
+    /// The fingerprint of the key that it was signed with, where a publisher stands for it.
+    pub key: Option<Digest>,
 }
 
 /// Why sessions are without a plugin that is there.
@@ -197,7 +199,7 @@ impl Shelf {
         let plugin = self.pinned(&file.path, file.digest, Publisher::Project(folder))?;
         let hooks = plugin.manifest().ceiling().into_iter().filter(|right| matches!(right, Grant::Hook(_)));
         let grants = plugin.manifest().grants(Tier::Installed, Some(hooks.collect()));
-        Ok(KnownPlugin { plugin, origin: Origin::Project, source: file.path.display().to_string(), grants })
+        Ok(KnownPlugin { plugin, origin: Origin::Project, source: file.path.display().to_string(), grants, key: None })
     }
 
     /// A plugin that somebody works on, with the rights that they have granted it for as long.
@@ -208,7 +210,7 @@ impl Shelf {
             development.granted.contains(&right)
         });
         let grants = plugin.manifest().grants(Tier::Installed, Some(granted.collect()));
-        Ok(KnownPlugin { plugin, origin: Origin::Development, source: development.source.clone(), grants })
+        Ok(KnownPlugin { plugin, origin: Origin::Development, source: development.source.clone(), grants, key: None })
     }
 
     /// The plugin of that file, which must have this digest. Sessions share it.
@@ -258,9 +260,9 @@ impl Shelf {
                         Ok(package) => {
                             let grants = installed.grants(package.manifest());
                             let package = package.published_by(Publisher::Installed);
-                            let (plugin, origin, source) =
-                                (self.host.load(package), Origin::Installed, installed.source);
-                            contents.take(KnownPlugin { plugin, origin, source, grants });
+                            let (plugin, origin) = (self.host.load(package), Origin::Installed);
+                            let (source, key) = (installed.source, installed.key);
+                            contents.take(KnownPlugin { plugin, origin, source, grants, key });
                         }
                         Err(error) => {
                             let message = format!("plugin `{id}`: {error} ({})", error.hint());
@@ -301,7 +303,7 @@ impl Contents {
                 let package = package.published_by(publisher);
                 let grants = package.manifest().grants(tier, granted);
                 let source = file.display().to_string();
-                self.take(KnownPlugin { plugin: host.load(package), origin, source, grants });
+                self.take(KnownPlugin { plugin: host.load(package), origin, source, grants, key: None });
             }
             Err(error) => self.problems.push(Problem::unreadable(format!("{error} ({})", error.hint()))),
         }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Each room, and what it is called in the log's lines.
-const ROOMS: [(&str, &[&str]); 21] = [
+const ROOMS: [(&str, &[&str]); 22] = [
     ("acp", &["acp_runtime::acp", "agent_client_protocol", CONNECTION[0], CONNECTION[1]]),
     ("agent", &["acp_runtime_agent"]),
     ("audit", &["acp_runtime::audit", "audit"]),
@@ -21,6 +21,7 @@ const ROOMS: [(&str, &[&str]); 21] = [
     ("plugin", &["plugin"]),
     ("process", &["acp_runtime::process"]),
     ("programs", &["acp_runtime::programs"]),
+    ("registry", &["acp_runtime::registry"]),
     ("request", &["request"]),
     ("runtime", &["acp_runtime"]),
     ("secrets", &["acp_runtime::secrets"]),
@@ -175,8 +176,8 @@ mod tests {
     #[test]
     fn what_is_neither_room_nor_level_is_refused() {
         let rooms = "expected `acp`, `agent`, `audit`, `authoring`, `cli`, `compose`, `host`, `mcp`, `models`, `plugin`, \
-                     `process`, `programs`, `request`, `runtime`, `secrets`, `settings`, `store`, `terminal`, `tools`, `transport`, \
-                     `workspace`, or one of the libraries `genai`, `reqwest`, `hyper`, `hyper_util`, `h2`, \
+                     `process`, `programs`, `registry`, `request`, `runtime`, `secrets`, `settings`, `store`, `terminal`, `tools`, \
+                     `transport`, `workspace`, or one of the libraries `genai`, `reqwest`, `hyper`, `hyper_util`, `h2`, \
                      `rmcp`, `cranelift`, `wasmtime`, `rustls`";
         let levels = "expected `off`, `error`, `warn`, `info`, `debug`, `trace`, or `room=level` pairs between commas";
         for (text, error) in [

@@ -87,6 +87,11 @@ impl Paths {
         &self.config
     }
 
+    /// The publishers of plugins that are trusted.
+    pub fn trust(&self) -> PathBuf {
+        self.config.with_file_name("trust.toml")
+    }
+
     /// The sessions.
     pub fn sessions(&self) -> PathBuf {
         self.data.join("sessions.db")
@@ -152,6 +157,7 @@ impl Paths {
         let mut named = vec![
             ("sessions", self.sessions()),
             ("secrets", self.secrets()),
+            ("trust", self.trust()),
             ("plugins", self.plugins()),
             ("plugin data", self.plugin_data()),
             ("audit", self.audit()),
@@ -202,6 +208,7 @@ mod tests {
         let expected = [
             "sessions /h/sessions.db",
             "secrets /h/secrets.json",
+            "trust /h/trust.toml",
             "plugins /h/plugins",
             "plugin data /h/plugin-data",
             "audit /h/audit",

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::exec::ExecSettings;
 use super::limits::{ContextSettings, LimitSettings};
 use super::log_filter::LogFilter;
+use super::packages::{RegistrySettings, SignatureSettings};
 use super::plugin_limits::PluginLimits;
 use super::shell::ShellSettings;
 use super::written::Written;
@@ -298,6 +299,10 @@ pub struct PluginSettings {
     /// Limits of single plugins, by id, in the place of those of `limits.plugin` and of what they ask for themselves.
     #[schemars(with = "BTreeMap<String, PluginLimits<false>>")]
     pub limits: BTreeMap<PluginId, PluginLimits<false>>,
+    /// Where packages of plugins come from.
+    pub registry: RegistrySettings,
+    /// Who must have signed what is installed.
+    pub signatures: SignatureSettings,
     /// Each plugin's own settings, by id. Shown as `****` where their names say that they are secrets.
     #[serde(serialize_with = "without_secrets")]
     #[schemars(with = "BTreeMap<String, serde_json::Map<String, serde_json::Value>>")]
@@ -312,6 +317,8 @@ impl Default for PluginSettings {
             disabled: Vec::new(),
             paths: Vec::new(),
             limits: BTreeMap::new(),
+            registry: RegistrySettings::default(),
+            signatures: SignatureSettings::default(),
             settings: BTreeMap::new(),
         }
     }

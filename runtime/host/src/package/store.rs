@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! plugins/index.toml                     id, version, digest, grants, source of each
-//! plugins/sha256/<hex>/plugin.wasm
+//! plugins/sha256/<hex>/plugin.wasm       and its signature, plugin.wasm.minisig
 //! ```
 //! Everything is written beside its place and renamed into it, under a lock file, so a stop at any moment leaves the
 //! old state or the new one. Knows nothing about checks: only what `install` has accepted comes here.
@@ -16,12 +16,15 @@ use std::time::Duration;
 use acp_runtime_agent::capability::{GrantSet, PluginId, Tier};
 use serde::{Deserialize, Serialize};
 
+use super::signature::{Minisign, SignatureKind as _};
 use super::{Digest, Package, PackageError};
 use crate::manifest::Manifest;
 use crate::regular_file;
 
 /// Bytes that the index may have: some ten thousand plugins.
 const MOST: u64 = 8 << 20;
+/// Bytes of a signature.
+const SIGNATURE: u64 = 8 << 10;
 /// How long another process may hold the folder: the biggest plugin is written in less.
 const LOCK: Duration = Duration::from_secs(20);
 
@@ -78,8 +81,17 @@ pub struct Installed {
     pub digest: Digest,
     /// What was granted: lines of its ceiling, as they are shown to people (`fs.read **`).
     pub granted: Vec<String>,
-    /// Where it came from.
+    /// Where it came from: a path, or a reference with the digest that it meant.
     pub source: String,
+    /// The digest of the OCI manifest that led to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<Digest>,
+    /// The publisher who stands for it; none for one that nobody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publisher: Option<String>,
+    /// The fingerprint of the key that has signed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Digest>,
 }
 
 impl Installed {
@@ -120,13 +132,32 @@ impl PackageStore {
         Package::read_pinned(self.place(installed.digest), installed.digest)
     }
 
+    /// The signature that an installed plugin came with, if it did.
+    pub fn signature(&self, installed: &Installed) -> Result<Option<String>, StoreError> {
+        let path = Minisign.beside(&self.place(installed.digest));
+        match regular_file::read_text(&path, SIGNATURE) {
+            Ok(signature) => Ok(Some(signature)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(StoreError::System { path, source }),
+        }
+    }
+
     /// Keeps a checked plugin, in place of another version of it.
-    pub(crate) fn put(&self, id: PluginId, installed: Installed, bytes: &[u8]) -> Result<(), StoreError> {
+    pub(crate) fn put(
+        &self,
+        id: PluginId,
+        installed: Installed,
+        bytes: &[u8],
+        signature: Option<&str>,
+    ) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         let place = self.place(installed.digest);
         let folder = place.parent().unwrap_or(&self.folder);
         std::fs::create_dir_all(folder).map_err(at(folder))?;
         write_durably(&place, bytes)?;
+        if let Some(signature) = signature {
+            write_durably(&Minisign.beside(&place), signature.as_bytes())?;
+        }
         let mut index = self.read_index()?;
         let before = index.plugins.insert(id, installed);
         self.write_index(&index)?;

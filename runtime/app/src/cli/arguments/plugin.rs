@@ -7,13 +7,12 @@ use acp_runtime_agent::gate::Scope;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 
+use super::packages::{
+    AFTER_INSTALL, AFTER_KEYGEN, AFTER_PUBLISH, InstallArguments, KeygenArguments, PackArguments, PublishArguments,
+    VerifyArguments,
+};
 use super::with_exit_codes;
 use crate::authoring::Language;
-
-const AFTER_INSTALL: &str = "\
-The plugin is checked, and the rights that it asks for are shown before anything is installed. \
-Without a terminal nobody can be asked, and `--yes` is needed to grant them. What was decided about a right holds for \
-another version of the plugin: only what it newly asks for is asked about.";
 
 const AFTER_GRANT: &str = "\
 What is granted so is not asked for any more, as far as the session's mode and the deny list allow it; only each run of a \
@@ -72,18 +71,17 @@ pub(in crate::cli) enum PluginCommand {
     },
     /// Install a plugin, or another version of one, and grant what it asks for
     #[command(after_help = AFTER_INSTALL)]
-    Install {
-        /// A component file, or the folder with it
-        source: PathBuf,
-
-        /// Grant all that it asks for without a question
-        #[arg(long)]
-        yes: bool,
-
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Install(InstallArguments),
+    /// Check that plugins are what was installed, or signed, and by whom
+    Verify(VerifyArguments),
+    /// Put a plugin and its signature into one file that can be installed
+    Pack(PackArguments),
+    /// Publish a plugin in an OCI registry
+    #[command(after_help = AFTER_PUBLISH)]
+    Publish(PublishArguments),
+    /// Make a pair of keys to sign plugins with
+    #[command(after_help = AFTER_KEYGEN)]
+    Keygen(KeygenArguments),
     /// Remove an installed plugin, and what it has kept
     Remove {
         /// Its id, or its name where only one has that

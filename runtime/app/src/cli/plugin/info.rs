@@ -36,7 +36,7 @@ pub(super) async fn list(runtime: &Runtime, wanted: &PluginSettings, json: bool)
         Err(late) => unknown_answers(&late)?,
     };
     for known in runtime.shelf().plugins() {
-        let KnownPlugin { plugin, origin, source, grants } = known;
+        let KnownPlugin { plugin, origin, source, grants, key: _ } = known;
         let manifest = plugin.manifest();
         let enabled = known.absence(wanted).is_none();
         let misfit = known.misfit(&runtime.settings().plugins);
@@ -147,7 +147,7 @@ pub(super) async fn info(runtime: &Runtime, plugin: &str, json: bool) -> Result<
     let about = match meant(runtime, plugin).as_slice() {
         [known] if known.plugin.id().as_str() == plugin || !is_file() => {
             let identity = known.identity();
-            let KnownPlugin { plugin: known, grants, origin, source } = known;
+            let KnownPlugin { plugin: known, grants, origin, source, key: _ } = known;
             About {
                 manifest: known.manifest(),
                 digest: known.digest()?,

@@ -1,32 +1,69 @@
 //! `acp-runtime plugin install` and `remove`: nothing is installed before somebody has seen what it asks for, and has
 //! granted it. What was decided about a right holds for the next version as well.
 
+use std::ffi::OsStr;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::PathBuf;
 
 use acp_runtime_agent::capability::{Grant, PluginId};
-use acp_runtime_host::install::{Candidate, InstallError, Predecessor};
+use acp_runtime_host::install::{Candidate, InstallError, Predecessor, Provenance};
 use acp_runtime_host::manifest::Manifest;
-use acp_runtime_host::package::StoreError;
+use acp_runtime_host::package::{
+    Fetched, OciRef, PackageRef, PackageSource as _, ReferenceError, Resolved, SourceError, StoreError,
+    capability_hash, manifest_of,
+};
 use acp_runtime_host::publisher::Publisher;
 use serde_json::json;
 
+use super::super::arguments::InstallArguments;
 use super::super::confirm::{can_ask, confirmed};
 use super::super::failure::Failure;
 use super::lent;
+use super::progress::Bar;
+use super::vouch::{Arrival, Voucher, vouch};
 use crate::compose::{KnownPlugin, Origin, Runtime};
 
-pub(super) async fn install(runtime: &Runtime, source: &Path, yes: bool, json: bool) -> Result<(), Failure> {
-    let candidate = Candidate::check(runtime.shelf().host(), source).await?;
-    let id = candidate.manifest().id.clone();
+pub(super) async fn install(runtime: &Runtime, arguments: InstallArguments) -> Result<(), Failure> {
+    let reference = reference(&arguments.source)?;
+    let registries = runtime.registries();
+    let resolved = registries.resolve(&reference).await?;
+    let Fetched { bytes, digest, manifest: oci, signatures } = registries.fetch(&resolved, &Bar::default()).await?;
+    let place = PathBuf::from(resolved.reference.to_string());
+    let manifest = manifest_of(&place, &bytes)?;
+    let id = manifest.id.clone();
+    keeps_its_word(&reference, &resolved, &manifest)?;
     refuse_in_vain(runtime, &id)?;
+    let settings = &runtime.settings().plugins.signatures;
+    let requirement = if resolved.is_remote() { settings.remote } else { settings.local };
+    let arrival = Arrival { manifest: &manifest, bytes: &bytes, digest, signatures: &signatures };
+    let publishers = runtime.publishers();
+    let voucher = vouch(&publishers, arrival, requirement, &arguments)?;
+    let signature = voucher.as_ref().and_then(|voucher| arrival.signature_of(&voucher.key));
+    let candidate = Candidate::of(runtime.shelf().host(), &place, bytes).await?;
     let before = candidate.predecessor(runtime.shelf().installed())?;
+    if let Some(before) = &before {
+        refuse_backward(before, &candidate, voucher.as_ref(), resolved.is_remote(), arguments.allow_downgrade)?;
+    }
     show_rights(&mut io::stderr(), candidate.manifest(), before.as_ref())?;
-    let granted = consent(candidate.manifest(), before.as_ref(), yes, "installed")?;
+    let granted = consent(candidate.manifest(), before.as_ref(), arguments.yes, "installed")?;
     let mut refused = candidate.manifest().ceiling();
     refused.retain(|right| !granted.contains(right));
-    let from = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
-    let installed = candidate.install(runtime.shelf().installed(), &granted, &from.display().to_string())?;
+    let source = match &resolved.reference {
+        PackageRef::Path(path) => std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string(),
+        pinned @ (PackageRef::Oci(_) | PackageRef::Named(_) | PackageRef::Web(_)) => pinned.to_string(),
+    };
+    if let Some(voucher) = &voucher {
+        voucher.keep(&publishers)?;
+    }
+    let from = Provenance {
+        source,
+        manifest: oci,
+        publisher: voucher.as_ref().map(|voucher| voucher.publisher.clone()),
+        key: voucher.as_ref().map(|voucher| voucher.key.fingerprint()),
+        signature,
+    };
+    let installed = candidate.install(runtime.shelf().installed(), &granted, from)?;
+    let json = arguments.json;
     let mut out = io::stdout();
     if json {
         let line = json!({
@@ -36,11 +73,16 @@ pub(super) async fn install(runtime: &Runtime, source: &Path, yes: bool, json: b
             "granted": installed.granted,
             "notGranted": refused.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "replaced": before.map(|before| before.version().to_string()),
+            "publisher": installed.publisher,
+            "key": installed.key,
         });
         writeln!(out, "{line}")?;
         return Ok(());
     }
     writeln!(out, "installed {id} {} ({})", installed.version, installed.digest)?;
+    if let Some(publisher) = &installed.publisher {
+        writeln!(out, "signed by {publisher}")?;
+    }
     for right in &granted {
         writeln!(out, "granted {right}")?;
     }
@@ -53,6 +95,78 @@ pub(super) async fn install(runtime: &Runtime, source: &Path, yes: bool, json: b
     }
     // A process reads once which plugins there are.
     writeln!(err, "hint: an agent that is running in an editor has it once it is restarted")?;
+    Ok(())
+}
+
+/// What was typed, as a reference. A path need not be text.
+fn reference(source: &OsStr) -> Result<PackageRef, Failure> {
+    let Some(text) = source.to_str() else { return Ok(PackageRef::Path(source.into())) };
+    text.parse().map_err(|error: ReferenceError| Failure::usage(error.to_string()).hint(error.hint()))
+}
+
+/// A package is what it was asked for by, and what is said of it without it: who says something else may want to be taken
+/// for somebody else, or for a newer version.
+fn keeps_its_word(asked: &PackageRef, resolved: &Resolved, manifest: &Manifest) -> Result<(), Failure> {
+    let is = format!("`{}` {}", manifest.id, manifest.version);
+    let refused = |said: String| {
+        let shown = &resolved.reference;
+        Err(Failure::new(format!("`{shown}` was refused: it is {is}, and {said}"))
+            .hint("nothing of it was kept; ask its publisher"))
+    };
+    match asked {
+        PackageRef::Named(named) if named.id != manifest.id => return refused(format!("not `{}`", named.id)),
+        PackageRef::Named(named) if named.version.as_ref().is_some_and(|version| *version != manifest.version) => {
+            return refused(format!("not `{named}`"));
+        }
+        PackageRef::Path(_) | PackageRef::Named(_) | PackageRef::Oci(_) | PackageRef::Web(_) => {}
+    }
+    if let PackageRef::Oci(OciRef { tag: Some(tag), .. }) = &resolved.reference
+        && OciRef::version_of(tag).is_some_and(|version| version != manifest.version)
+    {
+        return refused(format!("its tag is `{tag}`"));
+    }
+    if let Some(version) = resolved.version.as_ref().filter(|version| **version != manifest.version) {
+        return refused(format!("its OCI manifest says version {version}"));
+    }
+    let hash = capability_hash(manifest);
+    match resolved.capabilities.filter(|said| *said != hash) {
+        Some(_) => refused("its OCI manifest names other rights than it asks for".to_owned()),
+        None => Ok(()),
+    }
+}
+
+/// What is installed is not replaced by somebody else's, by an older version, or by another file of the same version.
+fn refuse_backward(
+    before: &Predecessor,
+    candidate: &Candidate,
+    voucher: Option<&Voucher>,
+    is_remote: bool,
+    allow_downgrade: bool,
+) -> Result<(), Failure> {
+    let (id, version) = (&candidate.manifest().id, &candidate.manifest().version);
+    let (installed, old) = (before.installed(), before.version());
+    let publisher = voucher.map(|voucher| voucher.publisher.as_str());
+    let remove = format!("if that is meant, remove the installed one first: `acp-runtime plugin remove {id}`");
+    if let Some(theirs) = installed.publisher.as_deref().filter(|theirs| Some(*theirs) != publisher) {
+        let by = publisher.map_or("nobody stands for this one".to_owned(), |by| format!("this one is by `{by}`"));
+        return Err(Failure::new(format!(
+            "`{id}` {version} was refused: what is installed is by `{theirs}`, and {by}"
+        ))
+        .hint(remove));
+    }
+    if version < old && !allow_downgrade {
+        return Err(Failure::new(format!("`{id}` {version} was refused: {old} is installed, which is newer"))
+            .hint("pass `--allow-downgrade` if that is meant"));
+    }
+    let is_held = is_remote || installed.publisher.is_some();
+    if version == old && candidate.digest() != installed.digest && is_held {
+        return Err(Failure::new(format!(
+            "`{id}` {version} was refused: another file of that version is installed ({}, not {})",
+            installed.digest,
+            candidate.digest()
+        ))
+        .hint(remove));
+    }
     Ok(())
 }
 
@@ -167,10 +281,27 @@ impl From<InstallError> for Failure {
     fn from(error: InstallError) -> Self {
         match error {
             InstallError::Package(error) => error.into(),
-            InstallError::NotOnePlugin { .. }
-            | InstallError::Invalid { .. }
-            | InstallError::Inspect { .. }
-            | InstallError::Differs { .. } => Self::new(error.to_string()).hint(error.hint()),
+            InstallError::Source(error) => error.into(),
+            InstallError::Invalid { .. } | InstallError::Inspect { .. } | InstallError::Differs { .. } => {
+                Self::new(error.to_string()).hint(error.hint())
+            }
+        }
+    }
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Package(error) => error.into(),
+            SourceError::NotOnePlugin { .. }
+            | SourceError::Layout { .. }
+            | SourceError::Artifact { .. }
+            | SourceError::WrongDigest { .. }
+            | SourceError::NotFound { .. }
+            | SourceError::Unauthorized { .. }
+            | SourceError::TooLarge { .. }
+            | SourceError::Unreachable { .. }
+            | SourceError::Refused { .. } => Self::new(error.to_string()).hint(error.hint()),
         }
     }
 }

@@ -1,0 +1,156 @@
+//! What can be typed about packages: where they come from, and who stands for them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use acp_runtime_host::package::Digest;
+use acp_runtime_host::publishers::Moment;
+use clap::{Args, Subcommand};
+
+pub(super) const AFTER_INSTALL: &str = "\
+SOURCE is a component file, the folder with it, a tar file of `acp-runtime plugin pack`, `oci://host/path:tag` (or \
+`@sha256:…`), `namespace:name@version`, or `https://…#sha256=…`.
+
+Before anything of it is compiled, it is seen who has signed it; see `docs/distribution.md`. Then the plugin is checked, and \
+the rights that it asks for are shown before anything is installed. Without a terminal nobody can be asked, and `--yes` is \
+needed to grant them. What was decided about a right holds for another version of the plugin: only what it newly asks for \
+is asked about.";
+
+pub(super) const AFTER_PUBLISH: &str = "\
+Credentials come from the Docker configuration (`docker login`). The password of the key is asked for, or comes from \
+ACP_RUNTIME_KEY_PASSWORD. A signature beside the file, or in the tar file, is published where no key is named.";
+
+pub(super) const AFTER_KEYGEN: &str = "\
+Writes the secret key to FILE, which only you can read, and the public key to FILE.pub, both as `minisign` does. Keep the \
+first; tell others the second, and its fingerprint, in a place of your own.";
+
+/// `plugin install`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct InstallArguments {
+    /// What to install
+    pub(in crate::cli) source: OsString,
+
+    /// Grant all that it asks for without a question
+    #[arg(long)]
+    pub(in crate::cli) yes: bool,
+
+    /// Trust its publisher, whose key has this fingerprint, or is this one
+    #[arg(long, value_name = "FINGERPRINT")]
+    pub(in crate::cli) trust_publisher: Option<String>,
+
+    /// Install the file with this digest though nobody has signed it
+    #[arg(long, value_name = "DIGEST")]
+    pub(in crate::cli) allow_unsigned: Option<Digest>,
+
+    /// Install it though a newer version is installed
+    #[arg(long)]
+    pub(in crate::cli) allow_downgrade: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+/// `plugin pack`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct PackArguments {
+    /// The plugin: a component file with its manifest
+    pub(in crate::cli) plugin: PathBuf,
+
+    /// Where to write it; by default NAME-VERSION.tar here
+    #[arg(short, long, value_name = "FILE", allow_hyphen_values = true)]
+    pub(in crate::cli) output: Option<PathBuf>,
+
+    /// Sign it with this secret key; the signature is also written beside the plugin
+    #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
+    pub(in crate::cli) key: Option<PathBuf>,
+}
+
+/// `plugin publish`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct PublishArguments {
+    /// The plugin: a component file with its manifest, or a tar file of `plugin pack`
+    pub(in crate::cli) plugin: PathBuf,
+
+    /// Where to: `oci://host/path`, with a tag where it is not to be the version
+    pub(in crate::cli) place: String,
+
+    /// Sign it with this secret key
+    #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
+    pub(in crate::cli) key: Option<PathBuf>,
+
+    /// Publish it without a signature: others can install it by its digest alone
+    #[arg(long, conflicts_with = "key")]
+    pub(in crate::cli) unsigned: bool,
+
+    /// Move a tag that is there and means something else
+    #[arg(long)]
+    pub(in crate::cli) replace: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+/// `plugin keygen`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct KeygenArguments {
+    /// Where to write the secret key
+    pub(in crate::cli) file: PathBuf,
+
+    /// Write it without a password: whoever has the file can sign
+    #[arg(long)]
+    pub(in crate::cli) no_password: bool,
+}
+
+/// `plugin verify`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct VerifyArguments {
+    /// An installed plugin, by its id, or a file
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    pub(in crate::cli) plugin: Option<OsString>,
+
+    /// All installed plugins
+    #[arg(long)]
+    pub(in crate::cli) all: bool,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+/// What is trusted beside projects.
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum TrustAdd {
+    /// Trust a publisher of plugins, or more of one: a key, a namespace
+    Publisher {
+        /// A name of your choice, such as their namespace
+        name: String,
+
+        /// Their public key, or the file with it
+        #[arg(long, value_name = "KEY", required_unless_present = "namespace")]
+        key: Option<String>,
+
+        /// A namespace that is theirs, beside what they have; by default the one of their name
+        #[arg(long, value_name = "NAMESPACE")]
+        namespace: Vec<String>,
+
+        /// Until when the key is trusted: `2027-12-31`, or `2027-12-31T12:00:00Z`
+        #[arg(long, value_name = "TIME", requires = "key")]
+        until: Option<Moment>,
+    },
+}
+
+/// What is not trusted any more.
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum TrustRemove {
+    /// Trust a publisher of plugins no more; what of theirs is installed stays
+    Publisher {
+        /// Their name
+        name: String,
+
+        /// Only this key of theirs, by its fingerprint
+        #[arg(long, value_name = "FINGERPRINT")]
+        key: Option<Digest>,
+    },
+}

@@ -1,0 +1,131 @@
+//! Keys to sign plugins with: `acp-runtime plugin keygen`, and the use of one.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use acp_runtime_host::package::signature::{PublicKey, Signature, Signed};
+use acp_runtime_host::{regular_file, whole_file};
+use minisign::{KeyPair, SecretKeyBox};
+
+use super::super::arguments::KeygenArguments;
+use super::super::confirm::can_ask;
+use super::super::failure::Failure;
+use crate::settings::variable;
+
+/// The variable with the password of a key.
+const PASSWORD: &str = "ACP_RUNTIME_KEY_PASSWORD";
+/// Bytes of a file with a key.
+const MOST: u64 = 4 << 10;
+
+/// Characters of a secret key, with a password or without, as it is written.
+const SECRET: usize = 212;
+
+/// A secret key that can be used.
+pub(super) struct SigningKey {
+    pair: minisign::SecretKey,
+    public: PublicKey,
+}
+
+impl SigningKey {
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let shown = path.display();
+        let text = regular_file::read_text(path, MOST).map_err(|error| {
+            Failure::usage(format!("`{shown}` cannot be read: {error}"))
+                .hint("make a key with `acp-runtime plugin keygen FILE`")
+        })?;
+        let no_key = || {
+            Failure::usage(format!("`{shown}` is no secret key of minisign"))
+                .hint("name the file that `acp-runtime plugin keygen` has made, not the one that ends with `.pub`")
+        };
+        let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+        if line.len() != SECRET {
+            return Err(no_key());
+        }
+        let sealed = || SecretKeyBox::from_string(&text).map_err(|_| no_key());
+        // Whether one is needed is known once it was tried without.
+        let pair = match sealed()?.into_unencrypted_secret_key() {
+            Ok(pair) if !pair.is_encrypted() => pair,
+            _ => {
+                let password = password(&format!("Password of `{shown}`: "))?;
+                sealed()?.into_secret_key(Some(password)).map_err(|error| {
+                    Failure::new(format!("`{shown}` cannot be used: {error}")).hint("see that the password is right")
+                })?
+            }
+        };
+        let public = minisign::PublicKey::from_secret_key(&pair).map_err(|_| no_key())?;
+        let public = public.to_base64().parse().map_err(|error| {
+            Failure::new(format!("`{shown}` cannot be used: {error}")).hint("make another one with `plugin keygen`")
+        })?;
+        Ok(Self { pair, public })
+    }
+
+    pub(super) fn sign(&self, signed: Signed<'_>) -> Result<String, Failure> {
+        let statement = signed.statement();
+        let offer = Signature::offer(&self.public);
+        let made = minisign::sign(None, &self.pair, signed.bytes, Some(&statement), Some(&offer));
+        made.map(minisign::SignatureBox::into_string)
+            .map_err(|error| Failure::new(format!("`{statement}` cannot be signed: {error}")))
+    }
+}
+
+pub(super) fn keygen(arguments: KeygenArguments) -> Result<(), Failure> {
+    let KeygenArguments { file, no_password } = arguments;
+    let mut beside = file.as_os_str().to_owned();
+    beside.push(".pub");
+    for path in [file.as_path(), Path::new(&beside)] {
+        if path.symlink_metadata().is_ok() {
+            return Err(Failure::usage(format!("`{}` is there already", path.display()))
+                .hint("a key that is lost cannot be made again: name another file"));
+        }
+    }
+    let broken = |error: minisign::PError| Failure::new(format!("no key could be made: {error}"));
+    let pair = if no_password {
+        KeyPair::generate_unencrypted_keypair()
+    } else {
+        let password = new_password()?;
+        writeln!(io::stderr(), "Making the key; its password costs a second or two on purpose.")?;
+        KeyPair::generate_encrypted_keypair(Some(password))
+    };
+    let KeyPair { pk, sk } = pair.map_err(broken)?;
+    let public: PublicKey =
+        pk.to_base64().parse().map_err(|error| Failure::new(format!("no key could be made: {error}")))?;
+    let sealed = sk.to_box(Some("minisign secret key of a publisher of plugins")).map_err(broken)?.into_string();
+    put_new(&file, &sealed)?;
+    put_new(Path::new(&beside), &pk.to_box().map_err(broken)?.into_string())?;
+    writeln!(io::stdout(), "{public}\n{}", public.fingerprint())?;
+    writeln!(io::stderr(), "hint: sign with `acp-runtime plugin publish PLUGIN oci://… --key {}`", file.display())?;
+    Ok(())
+}
+
+fn put_new(path: &Path, text: &str) -> Result<(), Failure> {
+    whole_file::put_new(path, text.as_bytes()).map_err(|error| {
+        Failure::new(format!("`{}` cannot be written: {error}", path.display()))
+            .hint("check the path and its permissions")
+    })
+}
+
+/// A password for a key that is made: typed twice, since nobody sees it.
+fn new_password() -> Result<String, Failure> {
+    if variable(PASSWORD).is_some() {
+        return password("");
+    }
+    let first = password("Password for the secret key (not shown): ")?;
+    if first.is_empty() {
+        return Err(Failure::usage("an empty password protects nothing").hint("pass `--no-password` if that is meant"));
+    }
+    if password("Once more: ")? != first {
+        return Err(Failure::usage("the two passwords are not the same").hint("try again"));
+    }
+    Ok(first)
+}
+
+fn password(question: &str) -> Result<String, Failure> {
+    if let Some(password) = variable(PASSWORD) {
+        return Ok(password);
+    }
+    if !can_ask() {
+        return Err(Failure::usage("the key has a password, and nobody can be asked for it")
+            .hint(format!("set {PASSWORD}, or use a key without one")));
+    }
+    Ok(rpassword::prompt_password(question)?)
+}

@@ -1,0 +1,196 @@
+//! Who stands for a plugin that is to be installed, and whether that is enough: it is, where the person trusts them, or
+//! says so now, or has named the very file.
+
+use std::io::{self, Write as _};
+
+use acp_runtime_host::manifest::Manifest;
+use acp_runtime_host::package::Digest;
+use acp_runtime_host::package::signature::{Minisign, PublicKey, SignatureKind as _, Signed};
+use acp_runtime_host::publishers::{Distrust, Moment, Publishers, Standing, TrustStore, TrustStoreError};
+use jiff::Timestamp;
+
+use super::super::arguments::InstallArguments;
+use super::super::confirm::{can_ask, confirmed};
+use super::super::failure::Failure;
+use crate::settings::Requirement;
+
+/// What came, before anything of it was run.
+#[derive(Clone, Copy)]
+pub(super) struct Arrival<'a> {
+    pub(super) manifest: &'a Manifest,
+    pub(super) bytes: &'a [u8],
+    pub(super) digest: Digest,
+    pub(super) signatures: &'a [String],
+}
+
+impl Arrival<'_> {
+    pub(super) fn signed(&self) -> Signed<'_> {
+        Signed { bytes: self.bytes, id: &self.manifest.id, version: &self.manifest.version }
+    }
+
+    /// How it stands with these publishers now.
+    pub(super) fn standing(&self, publishers: &Publishers) -> Result<Standing, Distrust> {
+        publishers.judge(&Minisign, self.signatures, self.signed(), Timestamp::now())
+    }
+
+    /// The signature that is that key's.
+    pub(super) fn signature_of(&self, key: &PublicKey) -> Option<String> {
+        let is_theirs = |text: &&String| {
+            Minisign.read(text).is_ok_and(|signature| Minisign.verify(&signature, key, self.signed()).is_ok())
+        };
+        self.signatures.iter().find(is_theirs).cloned()
+    }
+
+    fn name(&self) -> String {
+        format!("`{}` {}", self.manifest.id, self.manifest.version)
+    }
+}
+
+/// Who stands for it.
+pub(super) struct Voucher {
+    pub(super) publisher: String,
+    pub(super) key: PublicKey,
+    /// They are not in the store yet.
+    new: bool,
+}
+
+impl Voucher {
+    /// Keeps a new publisher, once all else is agreed.
+    pub(super) fn keep(&self, store: &TrustStore) -> Result<(), Failure> {
+        if !self.new {
+            return Ok(());
+        }
+        store.change(|publishers| publishers.introduce(&self.publisher, &self.key, Moment(Timestamp::now())))?;
+        writeln!(io::stderr(), "trusted the publisher `{}`: {}", self.publisher, self.key.fingerprint())?;
+        Ok(())
+    }
+}
+
+/// Who stands for it; none where nobody does and nobody has to.
+pub(super) fn vouch(
+    store: &TrustStore,
+    arrival: Arrival<'_>,
+    requirement: Requirement,
+    arguments: &InstallArguments,
+) -> Result<Option<Voucher>, Failure> {
+    let publishers = store.read()?;
+    let (name, namespace) = (arrival.name(), arrival.manifest.id.namespace().to_owned());
+    let standing = arrival.standing(&publishers);
+    let standing = standing.map_err(|error| Failure::new(format!("{name} was refused: {error}")).hint(error.hint()))?;
+    let new = |key: PublicKey| Some(Voucher { publisher: namespace.clone(), key, new: true });
+    match standing {
+        Standing::Trusted { publisher, key } => Ok(Some(Voucher { publisher, key, new: false })),
+        Standing::New { key, similar } => {
+            if let Some(expected) = &arguments.trust_publisher {
+                return expect(&name, expected, &key).map(|()| new(key));
+            }
+            introduce(&mut io::stderr(), &name, &namespace, &key, &similar)?;
+            if can_ask() {
+                return match (confirmed(&format!("Trust this publisher for `{namespace}`?"))?, requirement) {
+                    (true, _) => Ok(new(key)),
+                    (false, Requirement::Warn) => unvouched(&name, "its publisher is not trusted"),
+                    (false, Requirement::Require) => {
+                        Err(Failure::new(format!("{name} was not installed: its publisher is not trusted")))
+                    }
+                };
+            }
+            let why = format!("its publisher is not trusted, and nobody can be asked ({})", key.fingerprint());
+            match requirement {
+                Requirement::Warn => unvouched(&name, &why),
+                Requirement::Require => Err(Failure::usage(format!("{name} was not installed: {why}"))
+                    .hint(format!(
+                        "compare that with what `{namespace}` publishes in a place of their own, then pass `--trust-publisher {}`",
+                        key.fingerprint()
+                    ))),
+            }
+        }
+        Standing::Stranger { key } => {
+            let given = arguments.trust_publisher.as_ref().and_then(|given| given.parse::<PublicKey>().ok());
+            if let Some(given) = given {
+                return match arrival.signature_of(&given) {
+                    Some(_) => Ok(new(given)),
+                    None => {
+                        Err(Failure::new(format!("{name} was refused: its signature is not by the key {}", given.id()))
+                            .hint("do not install it, unless its publisher has told you of another key"))
+                    }
+                };
+            }
+            let why = format!("its signature is by a key that is not known ({key})");
+            let hint = format!(
+                "get the public key from its publisher, then `acp-runtime trust add publisher {namespace} --key KEY`"
+            );
+            require(&name, &why, hint, requirement)
+        }
+        Standing::Unsigned { .. } if arguments.allow_unsigned == Some(arrival.digest) => Ok(None),
+        Standing::Unsigned { .. } if arguments.allow_unsigned.is_some() => {
+            let is = arrival.digest;
+            Err(Failure::new(format!("{name} was refused: it is not signed, and its digest is another one ({is})"))
+                .hint("see that it is what you have looked at"))
+        }
+        Standing::Unsigned { claimed_by } => {
+            let why = match claimed_by {
+                Some(publisher) => format!("it is not signed, and `{namespace}` is the publisher `{publisher}`'s"),
+                None => "it is not signed".to_owned(),
+            };
+            let hint = format!("once you have looked at it, pass `--allow-unsigned {}`", arrival.digest);
+            require(&name, &why, hint, requirement)
+        }
+    }
+}
+
+fn require(name: &str, why: &str, hint: String, requirement: Requirement) -> Result<Option<Voucher>, Failure> {
+    match requirement {
+        Requirement::Warn => unvouched(name, why),
+        Requirement::Require => Err(Failure::new(format!("{name} was not installed: {why}")).hint(hint)),
+    }
+}
+
+fn unvouched(name: &str, why: &str) -> Result<Option<Voucher>, Failure> {
+    writeln!(io::stderr(), "warning: nobody stands for {name}: {why}")?;
+    Ok(None)
+}
+
+/// What the person has named is the key itself, or its fingerprint.
+fn expect(name: &str, expected: &str, key: &PublicKey) -> Result<(), Failure> {
+    let is_named = match (expected.parse::<Digest>(), expected.parse::<PublicKey>()) {
+        (Ok(fingerprint), _) => fingerprint == key.fingerprint(),
+        (Err(_), Ok(named)) => named == *key,
+        (Err(_), Err(_)) => {
+            return Err(Failure::usage(format!("`{expected}` is neither a fingerprint nor a public key"))
+                .hint("write it as `plugin keygen` has printed it: `sha256:…`, or `RW…`"));
+        }
+    };
+    if is_named {
+        return Ok(());
+    }
+    Err(Failure::new(format!("{name} was refused: it is signed by another key ({})", key.fingerprint()))
+        .hint("do not install it, unless its publisher has told you of another key"))
+}
+
+/// A publisher who was never seen before.
+fn introduce(
+    out: &mut impl io::Write,
+    name: &str,
+    namespace: &str,
+    key: &PublicKey,
+    similar: &[String],
+) -> io::Result<()> {
+    writeln!(out, "{name} is signed by a publisher that you have not trusted before")?;
+    writeln!(out, "  namespace    {namespace}")?;
+    writeln!(out, "  fingerprint  {}", key.fingerprint())?;
+    writeln!(out, "  key          {key} ({})", key.id())?;
+    if !similar.is_empty() {
+        writeln!(out, "warning: `{namespace}` is not `{}`, which you may have meant", similar.join("`, `"))?;
+    }
+    writeln!(out, "Compare the fingerprint with what the publisher says in a place of their own.")
+}
+
+impl From<TrustStoreError> for Failure {
+    fn from(error: TrustStoreError) -> Self {
+        let told = match error {
+            TrustStoreError::Publisher(_) => Self::usage(error.to_string()),
+            TrustStoreError::System { .. } | TrustStoreError::Form { .. } => Self::new(error.to_string()),
+        };
+        told.hint(error.hint())
+    }
+}

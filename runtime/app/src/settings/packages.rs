@@ -1,0 +1,59 @@
+//! `[plugins.registry]` and `[plugins.signatures]`: where packages come from, and who must stand for them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use acp_runtime_host::package::PeerLimits;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::exec::Within;
+
+/// `[plugins.registry]`
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RegistrySettings {
+    /// The host that is asked where plugins are that are named by their id alone; without it they must be named in full.
+    pub default: Option<String>,
+    /// The host to ask for single namespaces.
+    pub namespaces: BTreeMap<String, String>,
+    /// Hosts of registries that are spoken to without TLS, beside this machine itself; with their port.
+    pub plain_http: Vec<String>,
+    /// Hosts that may be given the credentials of registries that send there for a token, beside their own.
+    pub token_hosts: Vec<String>,
+    /// Seconds that a registry may be silent.
+    pub timeout: Within<1, 600, 30>,
+}
+
+impl RegistrySettings {
+    /// What is taken from a peer.
+    pub fn limits(&self) -> PeerLimits {
+        PeerLimits { idle: Duration::from_secs(u32::from(self.timeout).into()), ..PeerLimits::default() }
+    }
+}
+
+/// `[plugins.signatures]`
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SignatureSettings {
+    /// For packages from registries and from the web.
+    pub remote: Requirement,
+    /// For files and folders of this machine.
+    pub local: Requirement,
+}
+
+impl Default for SignatureSettings {
+    fn default() -> Self {
+        Self { remote: Requirement::Require, local: Requirement::Warn }
+    }
+}
+
+/// What becomes of a package that no trusted publisher has signed. A signature that does not hold is never accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Requirement {
+    /// It is refused, unless its digest is named.
+    Require,
+    /// It is installed with a warning.
+    Warn,
+}

@@ -1,0 +1,114 @@
+//! What `--help` says of the commands about packages and publishers.
+
+use acp_runtime_tests::Runtime;
+use expect_test::expect;
+
+use super::{help, own};
+
+/// Each of them.
+const COMMANDS: [&str; 6] = [
+    "plugin verify",
+    "plugin pack",
+    "plugin publish",
+    "plugin keygen",
+    "trust add publisher",
+    "trust remove publisher",
+];
+
+#[test]
+fn every_page_about_packages_reads_well() {
+    let runtime = Runtime::new();
+    let pages = COMMANDS.map(|command| format!("# {command}\n{}", own(&help(&runtime, command))));
+    let expected = expect![[r#"
+        # plugin verify
+        Check that plugins are what was installed, or signed, and by whom
+
+        Usage: acp-runtime plugin verify [OPTIONS] [PLUGIN]
+
+        Arguments:
+          [PLUGIN]  An installed plugin, by its id, or a file
+
+        Options:
+              --all   All installed plugins
+              --json  Print one JSON object a line
+          -h, --help  Print help
+
+        # plugin pack
+        Put a plugin and its signature into one file that can be installed
+
+        Usage: acp-runtime plugin pack [OPTIONS] <PLUGIN>
+
+        Arguments:
+          <PLUGIN>  The plugin: a component file with its manifest
+
+        Options:
+          -o, --output <FILE>  Where to write it; by default NAME-VERSION.tar here
+              --key <FILE>     Sign it with this secret key; the signature is also written beside the plugin
+          -h, --help           Print help
+
+        # plugin publish
+        Publish a plugin in an OCI registry
+
+        Usage: acp-runtime plugin publish [OPTIONS] <PLUGIN> <PLACE>
+
+        Arguments:
+          <PLUGIN>  The plugin: a component file with its manifest, or a tar file of `plugin pack`
+          <PLACE>   Where to: `oci://host/path`, with a tag where it is not to be the version
+
+        Options:
+              --key <FILE>  Sign it with this secret key
+              --unsigned    Publish it without a signature: others can install it by its digest alone
+              --replace     Move a tag that is there and means something else
+              --json        Print JSON
+          -h, --help        Print help
+
+        Credentials come from the Docker configuration (`docker login`). The password of the key is asked
+        for, or comes from ACP_RUNTIME_KEY_PASSWORD. A signature beside the file, or in the tar file, is
+        published where no key is named.
+
+        # plugin keygen
+        Make a pair of keys to sign plugins with
+
+        Usage: acp-runtime plugin keygen [OPTIONS] <FILE>
+
+        Arguments:
+          <FILE>  Where to write the secret key
+
+        Options:
+              --no-password  Write it without a password: whoever has the file can sign
+          -h, --help         Print help
+
+        Writes the secret key to FILE, which only you can read, and the public key to FILE.pub, both as
+        `minisign` does. Keep the first; tell others the second, and its fingerprint, in a place of your
+        own.
+
+        # trust add publisher
+        Trust a publisher of plugins, or more of one: a key, a namespace
+
+        Usage: acp-runtime trust add publisher [OPTIONS] <NAME>
+
+        Arguments:
+          <NAME>  A name of your choice, such as their namespace
+
+        Options:
+              --key <KEY>              Their public key, or the file with it
+              --namespace <NAMESPACE>  A namespace that is theirs, beside what they have; by default the one
+                                       of their name
+              --until <TIME>           Until when the key is trusted: `2027-12-31`, or
+                                       `2027-12-31T12:00:00Z`
+          -h, --help                   Print help
+
+        # trust remove publisher
+        Trust a publisher of plugins no more; what of theirs is installed stays
+
+        Usage: acp-runtime trust remove publisher [OPTIONS] <NAME>
+
+        Arguments:
+          <NAME>  Their name
+
+        Options:
+              --key <FINGERPRINT>  Only this key of theirs, by its fingerprint
+          -h, --help               Print help
+    "#]];
+    expected.assert_eq(&pages.join("\n"));
+}
