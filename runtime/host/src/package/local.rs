@@ -1,7 +1,7 @@
 //! Packages that are on this machine: a component file, the folder with one, an OCI layout in a tar file.
 #![expect(clippy::disallowed_methods, reason = "this room looks into the folder that it is given")]
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use futures::FutureExt as _;
@@ -11,15 +11,17 @@ use semver::Version;
 use super::layout::{self, Unpacked};
 use super::signature::{Minisign, SignatureKind as _};
 use super::{
-    Digest, Fetched, PackageError, PackageRef, PackageSource, Progress, Resolved, SourceError, read_whole, unpack,
+    Digest, Fetched, Package, PackageError, PackageRef, PackageSource, Progress, Resolved, SourceError, read_whole,
+    unpack,
 };
 use crate::limits::COMPONENT;
 use crate::regular_file;
 
 /// Bytes of a signature beside a file.
 const SIGNATURE: u64 = 8 << 10;
-/// What a tar file of any kind has at byte 257.
+/// What a tar file of any kind has, and where.
 const TAR: &[u8] = b"ustar";
+const TAR_AT: u64 = 257;
 
 /// The files of this machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,16 +31,16 @@ impl LocalSource {
     /// The package at a path.
     pub fn read(path: &Path) -> Result<Fetched, SourceError> {
         let path = only_component(path)?;
-        let bytes = read_whole(&path, layout::MOST)?;
-        if bytes.get(257..).is_some_and(|rest| rest.starts_with(TAR)) {
+        if is_tar(&path)? {
+            let bytes = read_whole(&path, layout::MOST)?;
             let place = path.display().to_string();
             let Unpacked { plugin, manifest, artifact, signatures } =
                 unpack(&bytes).map_err(|source| SourceError::Layout { place, source })?;
             return Ok(Fetched { bytes: plugin, digest: artifact.layer.digest, manifest: Some(manifest), signatures });
         }
-        if bytes.len() as u64 > COMPONENT {
-            return Err(PackageError::TooLarge { path, size: bytes.len() as u64, most: COMPONENT }.into());
-        }
+        // What is no plugin says so before all of it is read.
+        Package::read(&path)?;
+        let bytes = read_whole(&path, COMPONENT)?;
         let digest = Digest::of(&bytes);
         let beside = Minisign.beside(&path);
         let signatures = match regular_file::read_text(&beside, SIGNATURE) {
@@ -85,6 +87,13 @@ impl PackageSource for LocalSource {
     fn versions<'a>(&'a self, _reference: &'a PackageRef) -> BoxFuture<'a, Result<Vec<Version>, SourceError>> {
         async move { Ok(Vec::new()) }.boxed()
     }
+}
+
+fn is_tar(path: &Path) -> Result<bool, PackageError> {
+    let read = |source| PackageError::Read { path: path.to_owned(), source };
+    let mut beginning = Vec::new();
+    regular_file::open(path).and_then(|file| file.take(TAR_AT + 5).read_to_end(&mut beginning)).map_err(read)?;
+    Ok(beginning.ends_with(TAR) && beginning.len() as u64 == TAR_AT + 5)
 }
 
 /// The file itself, or the only component of a folder.

@@ -20,7 +20,7 @@ use super::super::confirm::{can_ask, confirmed};
 use super::super::failure::Failure;
 use super::lent;
 use super::progress::Bar;
-use super::vouch::{Arrival, Voucher, vouch};
+use super::vouch::{Arrival, Vouched, Voucher, vouch};
 use crate::compose::{KnownPlugin, Origin, Runtime};
 
 pub(super) async fn install(runtime: &Runtime, arguments: InstallArguments) -> Result<(), Failure> {
@@ -37,12 +37,16 @@ pub(super) async fn install(runtime: &Runtime, arguments: InstallArguments) -> R
     let requirement = if resolved.is_remote() { settings.remote } else { settings.local };
     let arrival = Arrival { manifest: &manifest, bytes: &bytes, digest, signatures: &signatures };
     let publishers = runtime.publishers();
-    let voucher = vouch(&publishers, arrival, requirement, &arguments)?;
-    let signature = voucher.as_ref().and_then(|voucher| arrival.signature_of(&voucher.key));
+    let vouched = vouch(&publishers, arrival, requirement, &arguments)?;
+    let voucher = vouched.voucher();
+    let signature = voucher.and_then(|voucher| arrival.signature_of(&voucher.key));
     let candidate = Candidate::of(runtime.shelf().host(), &place, bytes).await?;
     let before = candidate.predecessor(runtime.shelf().installed())?;
     if let Some(before) = &before {
-        refuse_backward(before, &candidate, voucher.as_ref(), resolved.is_remote(), arguments.allow_downgrade)?;
+        refuse_backward(before, &candidate, voucher, resolved.is_remote(), arguments.allow_downgrade)?;
+    }
+    if let Vouched::ByNobody(Some(warning)) = &vouched {
+        writeln!(io::stderr(), "warning: {warning}")?;
     }
     show_rights(&mut io::stderr(), candidate.manifest(), before.as_ref())?;
     let granted = consent(candidate.manifest(), before.as_ref(), arguments.yes, "installed")?;
@@ -52,14 +56,14 @@ pub(super) async fn install(runtime: &Runtime, arguments: InstallArguments) -> R
         PackageRef::Path(path) => std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string(),
         pinned @ (PackageRef::Oci(_) | PackageRef::Named(_) | PackageRef::Web(_)) => pinned.to_string(),
     };
-    if let Some(voucher) = &voucher {
+    if let Some(voucher) = voucher {
         voucher.keep(&publishers)?;
     }
     let from = Provenance {
         source,
         manifest: oci,
-        publisher: voucher.as_ref().map(|voucher| voucher.publisher.clone()),
-        key: voucher.as_ref().map(|voucher| voucher.key.fingerprint()),
+        publisher: voucher.map(|voucher| voucher.publisher.clone()),
+        key: voucher.map(|voucher| voucher.key.fingerprint()),
         signature,
     };
     let installed = candidate.install(runtime.shelf().installed(), &granted, from)?;

@@ -66,20 +66,38 @@ impl Voucher {
     }
 }
 
-/// Who stands for it; none where nobody does and nobody has to.
+/// Whether somebody stands for it.
+pub(super) enum Vouched {
+    /// They do.
+    By(Voucher),
+    /// Nobody does, and nobody has to. What the person is told of that, where they have not said that they know.
+    ByNobody(Option<String>),
+}
+
+impl Vouched {
+    /// Who does.
+    pub(super) fn voucher(&self) -> Option<&Voucher> {
+        match self {
+            Self::By(voucher) => Some(voucher),
+            Self::ByNobody(_) => None,
+        }
+    }
+}
+
+/// Who stands for it.
 pub(super) fn vouch(
     store: &TrustStore,
     arrival: Arrival<'_>,
     requirement: Requirement,
     arguments: &InstallArguments,
-) -> Result<Option<Voucher>, Failure> {
+) -> Result<Vouched, Failure> {
     let publishers = store.read()?;
     let (name, namespace) = (arrival.name(), arrival.manifest.id.namespace().to_owned());
     let standing = arrival.standing(&publishers);
     let standing = standing.map_err(|error| Failure::new(format!("{name} was refused: {error}")).hint(error.hint()))?;
-    let new = |key: PublicKey| Some(Voucher { publisher: namespace.clone(), key, new: true });
+    let new = |key: PublicKey| Vouched::By(Voucher { publisher: namespace.clone(), key, new: true });
     match standing {
-        Standing::Trusted { publisher, key } => Ok(Some(Voucher { publisher, key, new: false })),
+        Standing::Trusted { publisher, key } => Ok(Vouched::By(Voucher { publisher, key, new: false })),
         Standing::New { key, similar } => {
             if let Some(expected) = &arguments.trust_publisher {
                 return expect(&name, expected, &key).map(|()| new(key));
@@ -88,7 +106,7 @@ pub(super) fn vouch(
             if can_ask() {
                 return match (confirmed(&format!("Trust this publisher for `{namespace}`?"))?, requirement) {
                     (true, _) => Ok(new(key)),
-                    (false, Requirement::Warn) => unvouched(&name, "its publisher is not trusted"),
+                    (false, Requirement::Warn) => Ok(unvouched(&name, "its publisher is not trusted")),
                     (false, Requirement::Require) => {
                         Err(Failure::new(format!("{name} was not installed: its publisher is not trusted")))
                     }
@@ -96,7 +114,7 @@ pub(super) fn vouch(
             }
             let why = format!("its publisher is not trusted, and nobody can be asked ({})", key.fingerprint());
             match requirement {
-                Requirement::Warn => unvouched(&name, &why),
+                Requirement::Warn => Ok(unvouched(&name, &why)),
                 Requirement::Require => Err(Failure::usage(format!("{name} was not installed: {why}"))
                     .hint(format!(
                         "compare that with what `{namespace}` publishes in a place of their own, then pass `--trust-publisher {}`",
@@ -121,7 +139,7 @@ pub(super) fn vouch(
             );
             require(&name, &why, hint, requirement)
         }
-        Standing::Unsigned { .. } if arguments.allow_unsigned == Some(arrival.digest) => Ok(None),
+        Standing::Unsigned { .. } if arguments.allow_unsigned == Some(arrival.digest) => Ok(Vouched::ByNobody(None)),
         Standing::Unsigned { .. } if arguments.allow_unsigned.is_some() => {
             let is = arrival.digest;
             Err(Failure::new(format!("{name} was refused: it is not signed, and its digest is another one ({is})"))
@@ -138,16 +156,15 @@ pub(super) fn vouch(
     }
 }
 
-fn require(name: &str, why: &str, hint: String, requirement: Requirement) -> Result<Option<Voucher>, Failure> {
+fn require(name: &str, why: &str, hint: String, requirement: Requirement) -> Result<Vouched, Failure> {
     match requirement {
-        Requirement::Warn => unvouched(name, why),
+        Requirement::Warn => Ok(unvouched(name, why)),
         Requirement::Require => Err(Failure::new(format!("{name} was not installed: {why}")).hint(hint)),
     }
 }
 
-fn unvouched(name: &str, why: &str) -> Result<Option<Voucher>, Failure> {
-    writeln!(io::stderr(), "warning: nobody stands for {name}: {why}")?;
-    Ok(None)
+fn unvouched(name: &str, why: &str) -> Vouched {
+    Vouched::ByNobody(Some(format!("nobody stands for {name}: {why}")))
 }
 
 /// What the person has named is the key itself, or its fingerprint.
