@@ -185,6 +185,25 @@ async fn what_was_granted_with_the_installation_can_be_taken_back_at_once() {
 }
 
 #[test]
+fn what_is_removed_leaves_no_right_behind() {
+    let runtime = installed(READS, "");
+    ran(&runtime, &["plugin", "grant", "guest", "read:inside.txt", "--scope", "user"]);
+    ran(&runtime, &["plugin", "revoke", "guest", "read:notes/**"]);
+    ran(&runtime, &["plugin", "remove", "guest"]);
+    ran(&runtime, &["plugin", "install", "guest.wasm", "--yes"]);
+    let info = ran(&runtime, &["plugin", "info", "guest"]);
+    assert!(!info.contains("you allowed") && info.contains("you denied read:notes/**"), "{info}");
+    assert_eq!(
+        audited(&runtime, &["--class", "grant"]),
+        [
+            "allow granted grant read:inside.txt user",
+            "deny denied grant read:notes/** user",
+            "deny revoked grant read:inside.txt user"
+        ]
+    );
+}
+
+#[test]
 fn what_cannot_be_granted_says_why() {
     let runtime = installed(READS, "");
     let named = Runtime::new();

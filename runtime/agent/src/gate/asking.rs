@@ -170,7 +170,7 @@ impl Gate {
         let introductions: Vec<_> =
             open.iter().filter_map(|wish| Some((wish, self.book.introduces(plugin, &wish.real)?))).collect();
         let (_, first) = introductions.first()?;
-        let (version, publisher) = (plain::line(&first.version, 40), plain::line(&first.publisher, 80));
+        let (version, publisher) = (plain::line(&first.version, 40), plain::line(&first.publisher, 120));
         let mut text = format!("The plugin `{plugin}` {version} ({publisher}) wants to do this.");
         let mut reasons: Vec<String> = Vec::new();
         for (wish, introduction) in &introductions {

@@ -27,6 +27,8 @@ struct Known {
     grants: GrantSet,
     identity: PluginIdentity,
     origin: shelf::Origin,
+    /// Who stands for it, for people.
+    publisher: String,
 }
 
 /// An answer that ends with the session.
@@ -47,6 +49,10 @@ impl Book {
             grants: known.grants.clone(),
             identity: known.identity(),
             origin: known.origin,
+            publisher: match known.key {
+                Some(key) => format!("signed by whoever has the key {key}"),
+                None => known.origin.meaning().to_owned(),
+            },
         };
         let plugins = plugins.iter().map(|plugin| (plugin.plugin.id().clone(), known(plugin))).collect();
         Self { plugins, answers, passing: Mutex::default() }
@@ -186,11 +192,11 @@ impl GrantBook for Book {
     }
 
     fn introduces(&self, plugin: &PluginId, effect: &Effect) -> Option<Introduction> {
-        let Known { plugin, origin, .. } = self.plugins.get(plugin)?;
+        let Known { plugin, publisher, .. } = self.plugins.get(plugin)?;
         let manifest = plugin.manifest();
         let asked = manifest.capabilities.iter().find(|asked| asked.grant.covers(effect));
         Some(Introduction {
-            publisher: origin.meaning().to_owned(),
+            publisher: publisher.clone(),
             version: manifest.version.to_string(),
             reason: asked.map(|asked| asked.reason.clone()),
         })

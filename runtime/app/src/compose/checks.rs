@@ -124,7 +124,7 @@ pub async fn all(
     if let Ok(runtime) = runtime {
         checks.push(store(&runtime.store, sessions).await);
         checks.extend(plugins(runtime));
-        checks.extend(lent::secrets(runtime));
+        checks.extend(lent::secrets(runtime).await);
         checks.extend(servers::servers(runtime, folder));
     }
     checks

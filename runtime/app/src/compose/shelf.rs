@@ -45,7 +45,7 @@ impl Origin {
         }
     }
 
-    /// Who stands for its plugins, in a few words for people. No publisher is known by more than what they say.
+    /// Who stands for its plugins where nobody has signed them, in a few words for people.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Bundled => "it came with acp-runtime",

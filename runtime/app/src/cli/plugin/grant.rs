@@ -128,6 +128,19 @@ pub(super) async fn revoke(
     Ok(())
 }
 
+/// Takes back what a plugin was allowed that is gone: one that comes back under its name begins anew. What it was denied
+/// stays so.
+pub(super) async fn forget(runtime: &Runtime, id: &PluginId) -> Result<(), Failure> {
+    let mut answers = runtime.memory().answers_about(id).await?;
+    answers.retain(|answer| answer.allowed);
+    for answer in &answers {
+        if let Ok(about) = EffectPattern::parse(&answer.typed()) {
+            note(runtime, id, &about, answer.scope(), Verdict::TakenBack);
+        }
+    }
+    Ok(runtime.memory().forget_answers(answers).await?)
+}
+
 /// An answer with the place that it holds in.
 pub(super) fn told(answer: &Answer) -> String {
     match &answer.project {

@@ -24,7 +24,7 @@ use crate::store::{Answer, PluginIdentity};
 /// Characters of a setting's value, and of what is said of it.
 const SHOWN: usize = 200;
 /// How long a list waits for a store that somebody else holds.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) async fn list(runtime: &Runtime, wanted: &PluginSettings, json: bool) -> Result<(), Failure> {
     let mut out = io::stdout();

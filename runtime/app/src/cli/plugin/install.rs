@@ -18,6 +18,7 @@ use serde_json::json;
 use super::super::arguments::InstallArguments;
 use super::super::confirm::{can_ask, confirmed};
 use super::super::failure::Failure;
+use super::grant::forget;
 use super::lent;
 use super::progress::Bar;
 use super::vouch::{Arrival, Vouched, Voucher, vouch};
@@ -262,6 +263,7 @@ pub(super) async fn remove(runtime: &Runtime, plugin: &str, keep_data: bool, jso
         }
         (removed, _) => removed?,
     };
+    forget(runtime, &id).await?;
     let mut out = io::stdout();
     if json {
         let line = json!({

@@ -206,11 +206,18 @@ fn kept(runtime: &Runtime) -> BTreeSet<SecretName> {
     runtime.keys.secrets().list().unwrap_or_default().into_iter().map(|(name, _)| name).collect()
 }
 
-/// A line for each secret of each plugin.
-pub(super) fn secrets(runtime: &Runtime) -> Vec<Check> {
-    let kept = kept(runtime);
-    let plugins = runtime.shelf.plugins().iter();
-    plugins.flat_map(|known| rights(known).map(|right| check(known, right, &kept)).collect::<Vec<_>>()).collect()
+/// A line for each secret of each plugin. What is said of a plugin in single projects does not count here.
+pub(super) async fn secrets(runtime: &Runtime) -> Vec<Check> {
+    let (kept, policy) = (kept(runtime), runtime.settings().policy());
+    // That the store cannot be read is said elsewhere.
+    let answers = runtime.memory().answers_everywhere().await.unwrap_or_default();
+    let mut checks = Vec::new();
+    for known in runtime.shelf.plugins() {
+        let own = answers.iter().filter(|answer| answer.is_about_plugin(known.plugin.id())).cloned();
+        let own: Vec<Answer> = own.collect();
+        checks.extend(rights(known).map(|right| check(known, right, &kept, &policy, &own)));
+    }
+    checks
 }
 
 fn rights(known: &KnownPlugin) -> impl Iterator<Item = &SecretRight> {
@@ -228,20 +235,23 @@ fn rights(known: &KnownPlugin) -> impl Iterator<Item = &SecretRight> {
     })
 }
 
-fn check(known: &KnownPlugin, right: &SecretRight, kept: &BTreeSet<SecretName>) -> Check {
-    let (id, grants) = (known.plugin.id(), &known.grants);
-    let what = format!("`{id}` has `{}` sent to `{}`", right.name.handle(), right.audience);
-    let reaches = right.audience.request().is_some_and(|request| grants.grants(&Effect::Fetch(request)));
-    if !grants.grants(&Effect::UseSecret(right.name.clone())) {
-        let why = format!("{what}: it was not granted that, so it is not sent");
-        return Check::warn("plugins", why, "install the plugin anew and grant it, if that is wanted");
+fn check(
+    known: &KnownPlugin,
+    right: &SecretRight,
+    kept: &BTreeSet<SecretName>,
+    policy: &Policy,
+    answers: &[Answer],
+) -> Check {
+    let what = format!("`{}` has `{}` sent to `{}`", known.plugin.id(), right.name.handle(), right.audience);
+    if let Some((why, hint)) = stopped(known, &Effect::UseSecret(right.name.clone()), policy, answers) {
+        return Check::warn("plugins", format!("{what}: {why}, so it is not sent"), hint);
     }
-    if !reaches {
-        let why = format!("{what}: it may not talk to that host, so it is not sent");
+    let host = right.audience.request().map(Effect::Fetch);
+    if let Some((why, hint)) = host.and_then(|host| stopped(known, &host, policy, answers)) {
         return Check::warn(
             "plugins",
-            why,
-            "install the plugin anew and grant it `net` for that host, if that is wanted",
+            format!("{what}: it may not talk to that host ({why}), so it is not sent"),
+            hint,
         );
     }
     if !kept.contains(&right.name) {
