@@ -120,6 +120,12 @@ impl Target {
     }
 }
 
+/// What stands between the slashes of an address and its path, where there is such a part.
+fn authority(text: &str) -> Option<&str> {
+    let (before, rest) = text.split_once("//")?;
+    (before.is_empty() || before.ends_with(':')).then(|| rest.split(['/', '?', '#']).next().unwrap_or(rest))
+}
+
 /// Whether it is a name that a host can have. Parsers take others.
 fn is_name(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
@@ -138,6 +144,10 @@ fn checked(text: &str, parse: impl Fn(&str) -> Result<Url, url::ParseError>) -> 
     }
     if text.contains('\\') {
         return Err(bad("there is a backslash in it"));
+    }
+    // An empty one is left out by parsers.
+    if authority(text).is_some_and(|authority| authority.contains('@')) {
+        return Err(EgressError::Address("the address has a user's name in it".to_owned()));
     }
     parse(text).map_err(|error| bad(&error.to_string()))
 }
@@ -202,6 +212,8 @@ mod tests {
             "http:/good.com://",
             "https://good\"com/",
             "https://good.com!/",
+            "https://@good.com/",
+            "https://:@good.com/",
             "https://good$com/",
             "https://good\u{ad}.com/",
             "https://[fe80::1%25eth0]/",
@@ -222,7 +234,7 @@ mod tests {
         assert_eq!(to("/x").unwrap(), "https://a.com/x");
         assert_eq!(to("x?y#z").unwrap(), "https://a.com/b/x?y");
         assert_eq!(to("//b.com").unwrap(), "https://b.com/");
-        for bad in ["file:///etc/passwd", "https://u@b.com", "\\\\b.com", "a\nb"] {
+        for bad in ["file:///etc/passwd", "https://u@b.com", "//@b.com", "\\\\b.com", "a\nb"] {
             assert!(to(bad).is_err(), "{bad:?}");
         }
         let beside = |location: &str| from.join(location).unwrap().is_beside(&from);
