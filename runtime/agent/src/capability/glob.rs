@@ -501,7 +501,8 @@ mod tests {
             assert!(again == glob || glob.is_exact() && again.matches(glob.as_str()), "{glob:?} is read as {again:?}");
         }
         if let Ok(pattern) = EffectPattern::parse(&text) {
-            assert_eq!(pattern.to_string(), text);
+            let shown = pattern.to_string();
+            assert_eq!(EffectPattern::parse(&shown).unwrap().to_string(), shown);
         }
         if let Ok(host) = HostPattern::parse(&text) {
             assert_eq!(HostPattern::parse(&host.to_string()), Ok(host.clone()));

@@ -136,8 +136,16 @@ fn pieces(pattern: &str) -> Option<Vec<Option<Vec<Piece>>>> {
         }
     }
     names.push(name);
-    names.retain(|name| !name.is_empty() && *name != [Piece::Char('.')]);
-    Some(names.into_iter().map(|name| (name != [Piece::Any, Piece::Any]).then_some(name)).collect())
+    let mut kept: Vec<Vec<Piece>> = Vec::new();
+    for name in names {
+        match name[..] {
+            [] | [Piece::Char('.')] => {}
+            // Only what has no pattern in it may go up, and never further than it went down.
+            [Piece::Char('.'), Piece::Char('.')] => drop(kept.pop()),
+            _ => kept.push(name),
+        }
+    }
+    Some(kept.into_iter().map(|name| (name != [Piece::Any, Piece::Any]).then_some(name)).collect())
 }
 
 fn name_fits(pieces: &[Piece], name: &[char]) -> bool {

@@ -134,9 +134,11 @@ fn is_name(text: &str) -> bool {
 
 /// Parsers leave out tabs and line ends, and take backslashes for slashes: what people read is another address then.
 fn checked(text: &str, parse: impl Fn(&str) -> Result<Url, url::ParseError>) -> Result<Url, EgressError> {
-    if text.len() > MOST {
-        return Err(EgressError::Limit(format!("the address has {} bytes; at most {MOST}", text.len())));
-    }
+    let in_bounds = |text: &str| match text.len() {
+        0..=MOST => Ok(()),
+        more => Err(EgressError::Limit(format!("the address has {more} bytes; at most {MOST}"))),
+    };
+    in_bounds(text)?;
     let bad =
         |why: &str| EgressError::Address(format!("`{}` is no address: {why}", plain::name(plain::cut(text, 200))));
     if text.chars().any(|c| c.is_whitespace() || !plain::is_plain(c)) {
@@ -149,12 +151,22 @@ fn checked(text: &str, parse: impl Fn(&str) -> Result<Url, url::ParseError>) -> 
     if authority(text).is_some_and(|authority| authority.contains('@')) {
         return Err(EgressError::Address("the address has a user's name in it".to_owned()));
     }
-    parse(text).map_err(|error| bad(&error.to_string()))
+    let url = parse(text).map_err(|error| bad(&error.to_string()))?;
+    // What is no letter of an address is written in three.
+    in_bounds(url.as_str())?;
+    Ok(url)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_bounded_as_it_is_sent() {
+        let address = format!("https://good.com/{}", "é".repeat(2000));
+        assert!(address.len() < MOST);
+        assert_eq!(request(&address), "the address has 12017 bytes; at most 8192");
+    }
 
     fn request(text: &str) -> String {
         match Target::parse(text) {
