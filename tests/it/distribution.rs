@@ -8,6 +8,7 @@ mod files;
 mod hostile_registry;
 mod publishers;
 mod registry;
+mod updates;
 
 use acp_runtime_tests::runtime::build_folder;
 use acp_runtime_tests::{Finished, RegistryDouble, Runtime};

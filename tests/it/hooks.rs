@@ -55,7 +55,7 @@ async fn the_guard_is_off_until_it_is_enabled() {
     assert!(told.contains("disabled by default, since it has hooks: add it to `plugins.enabled` in `"), "{told}");
     editor.close().await;
     let list = runtime.run(&["plugin", "list"]).stdout;
-    assert!(list.contains("aar:guard  0.1.0  disabled  hooks  Blocks edits"), "{list}");
+    assert!(list.contains("aar:guard  0.1.0  disabled  hooks  -  Blocks edits"), "{list}");
     let info = runtime.run(&["plugin", "info", "guard"]).stdout;
     for line in [
         "hook tool-call: priority 10\n",

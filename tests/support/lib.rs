@@ -18,6 +18,7 @@ pub mod model_double;
 pub mod registry_double;
 pub mod runtime;
 pub mod schema;
+pub mod shop;
 pub mod tls;
 pub mod turn;
 pub mod web_double;

@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "the table is what it is run for")]
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Instant;
@@ -23,6 +24,8 @@ const PROCESSES: usize = 15;
 const SESSIONS: usize = 20;
 /// Plugins that are installed when the start is measured.
 const PLUGINS: usize = 50;
+/// Installed plugins of somebody who has a great many.
+const CROWD: usize = 200;
 /// Sessions in one process when their memory is measured.
 const IDLE: u32 = 500;
 /// Chunks of the long answer.
@@ -125,7 +128,7 @@ fn criterion(workspace: &Workspace, name: &str) -> Result<f64> {
 /// Start, sessions, memory and end, with many plugins installed.
 fn starts(workspace: &Workspace, place: &Path) -> Result<Vec<Figure>> {
     let (home, project) = (folder(place, "home")?, folder(place, "project")?);
-    install_many(workspace, &home, place)?;
+    install_many(workspace, &home, place, 0..PLUGINS)?;
     let (mut hello, mut opened, mut further) = (Vec::new(), Vec::new(), Vec::new());
     let (mut memory, mut ended) = (Vec::new(), Vec::new());
     for _ in 0..PROCESSES {
@@ -146,7 +149,8 @@ fn starts(workspace: &Workspace, place: &Path) -> Result<Vec<Figure>> {
         agent.close()?;
         ended.push(begin.elapsed().as_secs_f64() * 1e3);
     }
-    Ok(vec![
+    let crowd = crowd(workspace, &home, place)?;
+    let mut figures = vec![
         Figure {
             name: "start to `initialize`, 50 plugins installed",
             value: median(hello),
@@ -162,15 +166,49 @@ fn starts(workspace: &Workspace, place: &Path) -> Result<Vec<Figure>> {
         Figure { name: "further `session/new`", value: median(further), unit: "ms", bar: Bar::AtMost(1.0) },
         Figure { name: "memory after `session/new`", value: median(memory), unit: "MiB", bar: Bar::AtMost(25.0) },
         Figure { name: "end after the end of input", value: median(ended), unit: "ms", bar: Bar::AtMost(100.0) },
+    ];
+    figures.extend(crowd);
+    Ok(figures)
+}
+
+/// Start and `plugin list` with a great many plugins installed.
+fn crowd(workspace: &Workspace, home: &Path, place: &Path) -> Result<[Figure; 2]> {
+    install_many(workspace, home, place, PLUGINS..CROWD)?;
+    let (mut hello, mut listed) = (Vec::new(), Vec::new());
+    for _ in 0..PROCESSES {
+        let begin = Instant::now();
+        let mut agent = Agent::start(&workspace.binary(), home)?;
+        agent.initialize()?;
+        hello.push(begin.elapsed().as_secs_f64() * 1e3);
+        agent.close()?;
+        let mut list = program(workspace.binary());
+        list.args(["plugin", "list"]).env("ACP_RUNTIME_HOME", home);
+        let begin = Instant::now();
+        run_to_success(list.stdout(Stdio::null()).stderr(Stdio::null()))?;
+        listed.push(begin.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok([
+        Figure {
+            name: "start to `initialize`, 200 plugins installed",
+            value: median(hello),
+            unit: "ms",
+            bar: Bar::AtMost(15.0),
+        },
+        Figure {
+            name: "`plugin list`, 200 plugins installed",
+            value: median(listed),
+            unit: "ms",
+            bar: Bar::AtMost(50.0),
+        },
     ])
 }
 
 /// Installs copies of one plugin under other names. A name of the same length is put in place of its own.
-fn install_many(workspace: &Workspace, home: &Path, place: &Path) -> Result<()> {
+fn install_many(workspace: &Workspace, home: &Path, place: &Path, numbers: Range<usize>) -> Result<()> {
     const NAME: &[u8] = b"code-stats";
     let plugin = fs::read(workspace.target.join("release/plugins/code-stats.wasm"))?;
     let package = place.join("copy.wasm");
-    for number in 0..PLUGINS {
+    for number in numbers {
         let name = format!("copy-{number:05}").into_bytes();
         let mut copy = plugin.clone();
         let mut at = 0;

@@ -88,6 +88,8 @@ pub struct CommandCatalog {
     /// Those that the session answers itself.
     own: Vec<CommandInfo>,
     commands: Vec<Arc<dyn Command>>,
+    /// Others that answer some first words behind a command of the session's own.
+    further: Vec<(&'static [&'static str], Arc<dyn Command>)>,
     switches: Switches,
 }
 
@@ -106,7 +108,7 @@ pub enum Typed<'a> {
 impl CommandCatalog {
     /// The commands that a session with these switches answers itself.
     pub fn new(own: Vec<CommandInfo>, switches: Switches) -> Self {
-        Self { own, commands: Vec::new(), switches }
+        Self { own, commands: Vec::new(), further: Vec::new(), switches }
     }
 
     /// Adds a command. A taken name is an error, never shadowed.
@@ -119,6 +121,15 @@ impl CommandCatalog {
         }
         self.commands.push(command);
         Ok(())
+    }
+
+    /// Lets `command` answer where one of `words` comes first behind the command of its name that the session answers
+    /// itself; what it announces is announced of both.
+    pub fn extend(&mut self, words: &'static [&'static str], command: Arc<dyn Command>) {
+        if let Some(own) = self.own.iter_mut().find(|own| own.name == command.info().name) {
+            own.clone_from(command.info());
+            self.further.push((words, command));
+        }
     }
 
     /// What clients are told of them.
@@ -138,7 +149,14 @@ impl CommandCatalog {
     pub fn read<'a>(&'a self, text: &'a str) -> Typed<'a> {
         let Some((name, arguments)) = split(text) else { return Typed::Prompt };
         if let Some(own) = self.own.iter().find(|own| own.name == name) {
-            return Typed::Own(own, arguments.trim());
+            let arguments = arguments.trim();
+            let first = arguments.split_whitespace().next().unwrap_or_default();
+            let answers =
+                |(words, command): &&(&[&str], Arc<dyn Command>)| command.info().name == name && words.contains(&first);
+            return match self.further.iter().find(answers) {
+                Some((_, command)) => Typed::Command(command, arguments),
+                None => Typed::Own(own, arguments),
+            };
         }
         if let Some(command) = self.iter().find(|command| command.info().name == name) {
             return Typed::Command(command, arguments.trim());

@@ -24,6 +24,7 @@ mod shelf;
 mod stage;
 mod storage;
 mod transcript;
+mod updates;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -77,11 +78,12 @@ use furnish::{add, digests, furnish};
 pub use keys::Keys;
 use permissions::Permissions;
 use programs::ProgramsOfPlugins;
-pub use shelf::{KnownPlugin, Origin, Problem, Shelf};
+pub use shelf::{KnownPlugin, Origin, Problem, Reason, Shelf};
 pub use stage::Stage;
 use stage::World;
 use storage::{PluginSecrets, PluginStorage};
 use transcript::SessionTranscript;
+use updates::Updates;
 
 /// How long a client may take for what needs no person: a file, a terminal.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(30);
@@ -355,6 +357,7 @@ impl Runtime {
         let mut panels = PanelBoard::new(stale, options.switches().clone());
         let mut commands = command_catalog(options.switches().clone());
         furnish(offered, &marked, &mut tools, &mut panels, &mut commands);
+        commands.extend(Updates::WORDS, Arc::new(Updates::new(self.shelf.installed().clone())));
         let servers = self.mcp.open(servers, &roots, Arc::new(outbox.clone()), face.stays());
         add(commands.add(Arc::new(McpCommand::new(servers.clone(), gate.clone()))));
         let doctor = Doctor::new(self.own.clone(), Path::new(&setup.cwd), options.clone(), servers.clone(), plugins);
@@ -364,8 +367,8 @@ impl Runtime {
         }
         tools.follow(servers);
         let (system_prompt, budget) = (setup.system_prompt, Budget::new(settings.limits.turn()));
-        let project = Project::new(roots, files, disk, settings.context.budget()).with(additions);
-        let project = Arc::new(project.steered_by(brought.steering()));
+        let project = Project::new(roots, files, disk, settings.context.budget());
+        let project = Arc::new(project.with(additions).steered_by(brought.steering()));
         let subagents = Subagents {
             options: options.clone(),
             tools: tools.clone(),

@@ -18,6 +18,7 @@ mod project_content;
 mod published;
 mod sections;
 mod shell;
+mod whose;
 mod written;
 
 use std::collections::BTreeMap;
@@ -42,6 +43,7 @@ pub use sections::{
     Settings, Timeout,
 };
 pub use shell::{Containment, ShellSettings};
+pub use whose::Whose;
 pub use written::Written;
 
 /// The variable that names a file of certificates to trust.

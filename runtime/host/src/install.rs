@@ -8,12 +8,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use acp_runtime_agent::capability::Grant;
+use acp_runtime_agent::capability::{Grant, PluginId};
 
 use crate::build::{check_hooks, check_schemas};
-use crate::manifest::Manifest;
+use crate::difference::{self, Difference, includes};
+use crate::manifest::{Capability, Manifest};
 use crate::package::{
-    Digest, Installed, LocalSource, PackageError, PackageStore, SourceError, StoreError, manifest_of,
+    Content, Digest, Installed, LocalSource, Package, PackageError, PackageStore, SourceError, StoreError,
+    capability_hash, manifest_of, section_digest,
 };
 use crate::plugin_host::{InspectError, PluginHost};
 
@@ -75,79 +77,6 @@ impl From<SourceError> for InstallError {
     }
 }
 
-/// A plugin that may be installed.
-#[derive(Debug)]
-pub struct Candidate {
-    manifest: Manifest,
-    bytes: Vec<u8>,
-    digest: Digest,
-}
-
-impl Candidate {
-    /// Checks the plugin at `path`, which is what a package can be on this machine.
-    pub async fn check(host: &Arc<PluginHost>, path: &Path) -> Result<Self, InstallError> {
-        let fetched = LocalSource::read(path)?;
-        Self::of(host, path, fetched.bytes).await
-    }
-
-    /// Checks a plugin that came from `place`. Its code is compiled, and run only to ask what it offers.
-    pub async fn of(host: &Arc<PluginHost>, place: &Path, bytes: Vec<u8>) -> Result<Self, InstallError> {
-        let manifest = manifest_of(place, &bytes)?;
-        let (id, digest) = (manifest.id.to_string(), Digest::of(&bytes));
-        let invalid = |problem: String| InstallError::Invalid { id: id.clone(), problem };
-        check_schemas(&manifest).map_err(invalid)?;
-        check_hooks(&manifest).map_err(invalid)?;
-        let offered = host.inspect(&manifest.id, bytes.clone()).await;
-        let offered = offered.map_err(|source| InstallError::Inspect { id: id.clone(), source })?;
-        match manifest.inventory.difference(&offered) {
-            Some(what) => Err(InstallError::Differs { id, what }),
-            None => Ok(Self { manifest, bytes, digest }),
-        }
-    }
-
-    /// What it says of itself: what the person is asked about.
-    pub fn manifest(&self) -> &Manifest {
-        &self.manifest
-    }
-
-    /// The digest of its file.
-    pub fn digest(&self) -> Digest {
-        self.digest
-    }
-
-    /// The plugin of the same id whose place it would take.
-    pub fn predecessor(&self, store: &PackageStore) -> Result<Option<Predecessor>, StoreError> {
-        let Some(installed) = store.list()?.remove(&self.manifest().id) else { return Ok(None) };
-        // What cannot be read any more still has the rights that it was granted.
-        let asked = match store.package(&installed) {
-            Ok(package) => package.manifest().ceiling().iter().map(ToString::to_string).collect(),
-            Err(_) => installed.granted.clone(),
-        };
-        Ok(Some(Predecessor { installed, asked }))
-    }
-
-    /// Keeps it with the rights in `granted`.
-    pub fn install(
-        self,
-        store: &PackageStore,
-        granted: &[Grant],
-        from: impl Into<Provenance>,
-    ) -> Result<Installed, StoreError> {
-        let Provenance { source, manifest, publisher, key, signature } = from.into();
-        let installed = Installed {
-            version: self.manifest.version.clone(),
-            digest: self.digest,
-            granted: granted.iter().map(ToString::to_string).collect(),
-            source,
-            manifest,
-            publisher,
-            key,
-        };
-        store.put(self.manifest.id.clone(), installed.clone(), &self.bytes, signature.as_deref())?;
-        Ok(installed)
-    }
-}
-
 /// Where a plugin came from, and who stands for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Provenance {
@@ -170,18 +99,130 @@ impl From<&str> for Provenance {
     }
 }
 
+/// A plugin that may be installed.
+#[derive(Debug)]
+pub struct Candidate {
+    manifest: Manifest,
+    bytes: Vec<u8>,
+    digest: Digest,
+    /// Of its manifest, as it stands in the file.
+    section: Digest,
+}
+
+impl Candidate {
+    /// Checks the plugin at `path`, which is what a package can be on this machine.
+    pub async fn check(host: &Arc<PluginHost>, path: &Path) -> Result<Self, InstallError> {
+        let fetched = LocalSource::read(path)?;
+        Self::of(host, path, fetched.bytes).await
+    }
+
+    /// Checks a plugin that came from `place`. Its code is compiled, and run only to ask what it offers.
+    pub async fn of(host: &Arc<PluginHost>, place: &Path, bytes: Vec<u8>) -> Result<Self, InstallError> {
+        let manifest = manifest_of(place, &bytes)?;
+        let (id, digest) = (manifest.id.to_string(), Digest::of(&bytes));
+        let section = section_digest(place, &bytes)?;
+        let invalid = |problem: String| InstallError::Invalid { id: id.clone(), problem };
+        check_schemas(&manifest).map_err(invalid)?;
+        check_hooks(&manifest).map_err(invalid)?;
+        let offered = host.inspect(&manifest.id, bytes.clone()).await;
+        let offered = offered.map_err(|source| InstallError::Inspect { id: id.clone(), source })?;
+        match manifest.inventory.difference(&offered) {
+            Some(what) => Err(InstallError::Differs { id, what }),
+            None => Ok(Self { manifest, bytes, digest, section }),
+        }
+    }
+
+    /// What it says of itself: what the person is asked about.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The digest of its file.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// The plugin of the same id whose place it would take.
+    pub fn predecessor(&self, store: &PackageStore) -> Result<Option<Predecessor>, StoreError> {
+        let installed = store.list()?.remove(&self.manifest().id);
+        Ok(installed.map(|installed| Predecessor::of(store, installed)))
+    }
+
+    /// Keeps it with the rights in `granted`, and uses it from now on. An older version than the installed one is refused
+    /// unless it `may_go_back`.
+    pub fn install(
+        self,
+        store: &PackageStore,
+        granted: &[Grant],
+        from: impl Into<Provenance>,
+        may_go_back: bool,
+    ) -> Result<Installed, StoreError> {
+        let from = from.into();
+        let installed = self.described(granted, &from);
+        store.put(&self.manifest().id, installed.clone(), self.content(&from), may_go_back)?;
+        Ok(installed)
+    }
+
+    /// Keeps it beside the version that is used, until somebody approves it.
+    pub fn hold(
+        self,
+        store: &PackageStore,
+        from: impl Into<Provenance>,
+        may_go_back: bool,
+    ) -> Result<Installed, StoreError> {
+        let from = from.into();
+        let offered = self.described(&[], &from);
+        store.put_waiting(&self.manifest().id, offered.clone(), self.content(&from), may_go_back)?;
+        Ok(offered)
+    }
+
+    fn content<'a>(&'a self, from: &'a Provenance) -> Content<'a> {
+        Content { bytes: &self.bytes, signature: from.signature.as_deref() }
+    }
+
+    fn described(&self, granted: &[Grant], from: &Provenance) -> Installed {
+        Installed {
+            version: self.manifest().version.clone(),
+            digest: self.digest,
+            granted: granted.iter().map(ToString::to_string).collect(),
+            source: from.source.clone(),
+            size: Some(self.bytes.len() as u64),
+            section: Some(self.section),
+            capabilities: Some(capability_hash(self.manifest())),
+            manifest: from.manifest,
+            publisher: from.publisher.clone(),
+            key: from.key,
+        }
+    }
+}
+
+/// Uses the version of a plugin that waits, if its terms are these: all that it asks for and was not refused before is granted.
+pub fn approve(store: &PackageStore, id: &PluginId, terms: Digest) -> Result<Installed, StoreError> {
+    let kept = store.kept()?.remove(id).ok_or_else(|| StoreError::NotInstalled { id: id.clone() })?;
+    let nothing = || StoreError::NothingWaits { id: id.clone() };
+    let waiting = kept.waiting.ok_or_else(nothing)?;
+    let manifest = store.package(&waiting).ok().map(Package::into_manifest).ok_or_else(nothing)?;
+    let offered = difference::terms(&manifest);
+    if offered != terms {
+        return Err(StoreError::OtherTerms { id: id.clone(), version: waiting.version, offered });
+    }
+    let granted = Predecessor::of(store, kept.active).carried(&manifest, true);
+    store.approve(id, waiting.digest, granted.iter().map(ToString::to_string).collect())
+}
+
 /// A plugin that is installed, as one that would take its place sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Predecessor {
     installed: Installed,
-    /// The rights that it asks for, as people are shown them.
-    asked: Vec<String>,
+    /// None where its file cannot be read any more. It still has the rights that it was granted.
+    manifest: Option<Manifest>,
 }
 
 impl Predecessor {
-    /// Its version.
-    pub fn version(&self) -> &semver::Version {
-        &self.installed.version
+    /// What is installed in that store.
+    pub fn of(store: &PackageStore, installed: Installed) -> Self {
+        let manifest = store.package(&installed).ok().map(Package::into_manifest);
+        Self { installed, manifest }
     }
 
     /// What is installed.
@@ -189,15 +230,40 @@ impl Predecessor {
         &self.installed
     }
 
-    /// Whether that right was granted to it; none where it did not ask for it.
-    pub fn decided(&self, right: &Grant) -> Option<bool> {
-        let right = right.to_string();
-        self.asked.contains(&right).then(|| self.installed.granted.contains(&right))
+    /// Its version.
+    pub fn version(&self) -> &semver::Version {
+        &self.installed.version
+    }
+
+    /// What was decided about that right, as a part of a right that was asked for; none where it was not.
+    pub fn decided(&self, right: &Capability) -> Option<bool> {
+        let Some(manifest) = &self.manifest else {
+            return self.installed.granted.contains(&right.grant.to_string()).then_some(true);
+        };
+        let asked = &manifest.capabilities;
+        let granted = asked.iter().filter(|asked| self.installed.granted.contains(&asked.grant.to_string()));
+        let granted: Vec<Capability> = granted.cloned().collect();
+        if includes(&granted, right) { Some(true) } else { includes(asked, right).then_some(false) }
+    }
+
+    /// The rights of another version: what was decided holds, and what was not is granted or not.
+    pub fn carried(&self, manifest: &Manifest, undecided: bool) -> Vec<Grant> {
+        let granted = manifest.capabilities.iter().filter(|right| self.decided(right).unwrap_or(undecided));
+        granted.map(|right| right.grant.clone()).collect()
+    }
+
+    /// What another version asks for and offers beside it; none where that cannot be told any more.
+    pub fn difference(&self, manifest: &Manifest) -> Option<Difference> {
+        self.manifest.as_ref().map(|before| Difference::between(before, manifest))
     }
 
     /// What it asks for and `manifest` does not.
-    pub fn no_longer_asked<'a>(&'a self, manifest: &Manifest) -> impl Iterator<Item = &'a str> {
+    pub fn no_longer_asked(&self, manifest: &Manifest) -> impl Iterator<Item = String> {
+        let asked = match &self.manifest {
+            Some(before) => before.ceiling().iter().map(ToString::to_string).collect(),
+            None => self.installed.granted.clone(),
+        };
         let ceiling: Vec<String> = manifest.ceiling().iter().map(ToString::to_string).collect();
-        self.asked.iter().filter(move |right| !ceiling.contains(right)).map(String::as_str)
+        asked.into_iter().filter(move |right| !ceiling.contains(right))
     }
 }

@@ -14,6 +14,7 @@
 //! | [`manifest`] | what a plugin says of itself |
 //! | [`publisher`] | where a plugin is from, as far as it decides what is kept for it |
 //! | [`package`] | plugin files: what they are called, how they travel, who signed them, and the folder of installed ones |
+//! | [`difference`] | what another version of a plugin asks for and offers beside the approved one |
 //! | [`publishers`] | whom to believe |
 //! | `crew` | the threads that compile |
 //! | `engine` | the one wasmtime engine, its clock and its cache of compiled code |
@@ -38,6 +39,7 @@ mod bindings;
 pub mod build;
 pub mod compile;
 mod crew;
+pub mod difference;
 pub mod egress;
 mod engine;
 pub mod exec;

@@ -10,6 +10,7 @@ mod capabilities;
 mod digest;
 mod layout;
 mod local;
+mod lockfile;
 mod reference;
 mod referrer;
 mod section;
@@ -28,11 +29,13 @@ pub use self::capabilities::capability_hash;
 pub use self::digest::{Digest, DigestError};
 pub use self::layout::{LayoutError, Unpacked, pack, unpack};
 pub use self::local::LocalSource;
+pub use self::lockfile::{LOCKFILE, Locked, LockfileError, PluginLock, SignedBy};
 pub use self::reference::{NamedRef, OciRef, PackageRef, ReferenceError, WebRef};
 pub use self::referrer::{Attached, attach, attached_to};
 pub(crate) use self::section::replace;
 pub use self::source::{Fetched, PackageSource, PeerLimits, Progress, Resolved, SourceError, Unwatched};
-pub use self::store::{Installed, PackageStore, StoreError};
+pub(crate) use self::store::Content;
+pub use self::store::{Installed, Kept, Lease, PackageStore, StoreError};
 use crate::limits::COMPONENT;
 use crate::manifest::{Manifest, ManifestError};
 use crate::publisher::Publisher;
@@ -160,6 +163,16 @@ impl Package {
         &self.publisher
     }
 
+    /// What it says of itself, alone.
+    pub fn into_manifest(self) -> Manifest {
+        self.manifest
+    }
+
+    /// The digest of its manifest as it stands in the file.
+    pub fn section(&self) -> Digest {
+        self.section
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -233,6 +246,11 @@ pub fn manifest_of(place: &Path, bytes: &[u8]) -> Result<Manifest, PackageError>
     check_size(place, bytes.len() as u64, COMPONENT)?;
     let section = section_of(place, &mut reader)?;
     Manifest::from_section(&section).map_err(|source| PackageError::Manifest { path: place.to_owned(), source })
+}
+
+/// The digest of a component's manifest, as it stands in the file.
+pub(crate) fn section_digest(place: &Path, bytes: &[u8]) -> Result<Digest, PackageError> {
+    Ok(Digest::of(&section_of(place, &mut std::io::Cursor::new(bytes))?))
 }
 
 fn not_a_component(path: &Path, problem: String) -> PackageError {

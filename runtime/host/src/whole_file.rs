@@ -36,7 +36,12 @@ fn made(path: &Path, bytes: &[u8], finish: impl FnOnce(&Path) -> io::Result<()>)
         let mut file = regular_file::private(OpenOptions::new().write(true).create_new(true)).open(&new)?;
         file.write_all(bytes)?;
         file.sync_all()?;
-        finish(&new)
+        finish(&new)?;
+        // That it has this name now must outlast a loss of power as well. Not every file system can say so.
+        if let Some(folder) = path.parent() {
+            let _ = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+        }
+        Ok(())
     };
     made().inspect_err(|_| {
         // It may not even be there.
@@ -49,7 +54,15 @@ fn beside(path: &Path) -> PathBuf {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
     let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().subsec_nanos();
-    path.with_file_name(format!(".acp-runtime-{process}-{number}-{since:08x}"))
+    path.with_file_name(format!("{UNFINISHED}{process}-{number}-{since:08x}"))
+}
+
+/// How the names of files begin that are not finished.
+const UNFINISHED: &str = ".acp-runtime-";
+
+/// Whether a file of that name is one that is not finished: one that a stop has left behind, where nobody is at it.
+pub fn is_unfinished(name: &str) -> bool {
+    name.starts_with(UNFINISHED)
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ async fn a32_what_is_no_plugin_is_named() {
     two["layers"] = value!([good["layers"][0], good["layers"][0]]);
     docker["layers"][0]["mediaType"] = "application/vnd.oci.image.layer.v1.tar+gzip".into();
     config["config"]["mediaType"] = "application/vnd.oci.image.config.v1+json".into();
-    large["layers"][0]["size"] = (65_u64 << 20).into();
+    large["layers"][0]["size"] = (257_u64 << 20).into();
     lying["layers"][0]["size"] = 10.into();
     let index = value!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": [] });
     let huge = format!("{{\"schemaVersion\":2,\"padding\":\"{}\"}}", "x".repeat(2 << 20));
@@ -59,7 +59,7 @@ async fn a32_what_is_no_plugin_is_named() {
         ("two", two.to_string(), "it has 2 layers; expected one of `application/wasm`"),
         ("docker", docker.to_string(), "its layer has the media type `application/vnd.oci.image.layer.v1.tar+gzip`"),
         ("config", config.to_string(), "its config has the media type `application/vnd.oci.image.config.v1+json`"),
-        ("large", large.to_string(), "its component has 68157440 bytes; at most 67108864 are accepted"),
+        ("large", large.to_string(), "its component has 269484032 bytes; at most 268435456 are accepted"),
         ("lying", lying.to_string(), "the file is larger than 10 bytes"),
         ("index", index.to_string(), "it is an index (`application/vnd.oci.image.index.v1+json`)"),
         ("huge", huge, "the manifest is larger than 1048576 bytes"),

@@ -6,7 +6,10 @@ use expect_test::expect;
 use super::{help, own};
 
 /// Each of them.
-const COMMANDS: [&str; 6] = [
+const COMMANDS: [&str; 9] = [
+    "plugin outdated",
+    "plugin update",
+    "plugin rollback",
     "plugin verify",
     "plugin pack",
     "plugin publish",
@@ -20,6 +23,58 @@ fn every_page_about_packages_reads_well() {
     let runtime = Runtime::new();
     let pages = COMMANDS.map(|command| format!("# {command}\n{}", own(&help(&runtime, command))));
     let expected = expect![[r#"
+        # plugin outdated
+        Say for which installed plugins there is another version
+
+        Usage: acp-runtime plugin outdated [OPTIONS]
+
+        Options:
+              --offline  Use nothing but what is on this machine
+              --json     Print one JSON object a line
+          -h, --help     Print help
+
+        The columns: id, installed version, version there is, what becomes of it, where it is from. `ready`
+        is used by `acp-runtime plugin update` as it is; `waits` asks for more rights or offers something
+        else than what was approved, and `acp-runtime plugin update` asks about it; `refused` is no update,
+        and the reason is said.
+
+        # plugin update
+        Use the version that there is of installed plugins
+
+        Usage: acp-runtime plugin update [OPTIONS] [PLUGIN]...
+
+        Arguments:
+          [PLUGIN]...  Their ids, or their names where only one has that
+
+        Options:
+              --all                 All that are installed
+              --accept-caps <HASH>  Approve the version whose rights and offers have this hash, which is
+                                    shown where it waits. May be repeated
+              --allow-downgrade     Go back to an older version, too, where there is one in place of the
+                                    installed one
+              --offline             Use nothing but what is on this machine
+              --json                Print one JSON object a line
+          -h, --help                Print help
+
+        Each plugin is looked up where it came from, checked, and compared with what was approved. A version
+        that asks for no more rights and offers nothing new is used at once. Otherwise what is different is
+        shown and you are asked; where nobody can be asked the new version waits beside the old one, which
+        is used until somebody approves it: here, with `--accept-caps` and the hash that is shown, or in a
+        session with `/plugins approve`. Sessions that are open keep the version that they began with. What
+        was not granted before is not granted by an update.
+
+        # plugin rollback
+        Use the version before, which was approved then
+
+        Usage: acp-runtime plugin rollback [OPTIONS] <PLUGIN>
+
+        Arguments:
+          <PLUGIN>  Its id, or its name where only one has that
+
+        Options:
+              --json  Print JSON
+          -h, --help  Print help
+
         # plugin verify
         Check that plugins are what was installed, or signed, and by whom
 

@@ -34,22 +34,25 @@ fn every_page_about_plugins_reads_well() {
         Usage: acp-runtime plugin <COMMAND>
 
         Commands:
-          list     List the plugins, and what each may do
-          info     Say what a plugin offers and what it asks for
-          install  Install a plugin, or another version of one, and grant what it asks for
-          verify   Check that plugins are what was installed, or signed, and by whom
-          pack     Put a plugin and its signature into one file that can be installed
-          publish  Publish a plugin in an OCI registry
-          keygen   Make a pair of keys to sign plugins with
-          remove   Remove an installed plugin, and what it has kept
-          grant    Allow a plugin effects that its manifest asks for, for longer than one time
-          revoke   Take back what a plugin was allowed, also what was granted when it was installed
-          doctor   Say what keeps a plugin from its hosts and its secrets, and what did before
-          new      Lay out the project of a new plugin, which builds and passes its tests
-          build    Compile a project to a plugin: its component with its manifest inside
-          test     Play a project's cases, `tests/*.toml`, by the component in the real host
-          dev      Work on a plugin: have it in every session of your running agents, until this ends
-          help     Print this message or the help of the given subcommand(s)
+          list      List the plugins, and what each may do
+          info      Say what a plugin offers and what it asks for
+          install   Install a plugin, or another version of one, and grant what it asks for
+          verify    Check that plugins are what was installed, or signed, and by whom
+          pack      Put a plugin and its signature into one file that can be installed
+          publish   Publish a plugin in an OCI registry
+          keygen    Make a pair of keys to sign plugins with
+          outdated  Say for which installed plugins there is another version
+          update    Use the version that there is of installed plugins
+          rollback  Use the version before, which was approved then
+          remove    Remove an installed plugin, and what it has kept
+          grant     Allow a plugin effects that its manifest asks for, for longer than one time
+          revoke    Take back what a plugin was allowed, also what was granted when it was installed
+          doctor    Say what keeps a plugin from its hosts and its secrets, and what did before
+          new       Lay out the project of a new plugin, which builds and passes its tests
+          build     Compile a project to a plugin: its component with its manifest inside
+          test      Play a project's cases, `tests/*.toml`, by the component in the real host
+          dev       Work on a plugin: have it in every session of your running agents, until this ends
+          help      Print this message or the help of the given subcommand(s)
 
         Options:
           -h, --help  Print help
@@ -63,8 +66,8 @@ fn every_page_about_plugins_reads_well() {
               --json  Print one JSON object a line
           -h, --help  Print help
 
-        The columns: id, version, where it is from, rights, description. A right with a `?` was not granted,
-        and is asked for when it is used.
+        The columns: id, version, where it is from, rights, the begin of the digest of an installed one,
+        description. A right with a `?` was not granted, and is asked for when it is used.
 
         # plugin info
         Say what a plugin offers and what it asks for
@@ -81,10 +84,10 @@ fn every_page_about_plugins_reads_well() {
         # plugin install
         Install a plugin, or another version of one, and grant what it asks for
 
-        Usage: acp-runtime plugin install [OPTIONS] <SOURCE>
+        Usage: acp-runtime plugin install [OPTIONS] [SOURCE]
 
         Arguments:
-          <SOURCE>  What to install
+          [SOURCE]  What to install
 
         Options:
               --yes                            Grant all that it asks for without a question
@@ -92,11 +95,19 @@ fn every_page_about_plugins_reads_well() {
                                                this one
               --allow-unsigned <DIGEST>        Install the file with this digest though nobody has signed it
               --allow-downgrade                Install it though a newer version is installed
+              --locked                         Install exactly what the lockfile names, and change nothing
+                                               in it; without a source, all of it
+              --offline                        Use nothing but what is on this machine
+              --frozen                         `--locked` and `--offline`
+              --project                        The lockfile of the project in this folder,
+                                               `.acp-runtime/acp-plugins.lock`, in place of your own;
+                                               without `--locked` what is installed is noted in both
               --json                           Print JSON
           -h, --help                           Print help
 
         SOURCE is a component file, the folder with it, a tar file of `acp-runtime plugin pack`,
-        `oci://host/path:tag` (or `@sha256:…`), `namespace:name@version`, or `https://…#sha256=…`.
+        `oci://host/path:tag` (or `@sha256:…`), `namespace:name@version`, or `https://…#sha256=…`. The id of
+        a plugin that came with the program is that one.
 
         Before anything of it is compiled, it is seen who has signed it; see `docs/distribution.md`. Then
         the plugin is checked, and the rights that it asks for are shown before anything is installed.

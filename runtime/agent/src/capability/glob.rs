@@ -81,6 +81,16 @@ impl PathGlob {
         Ok(Self { text: text.into(), form: Form::Pattern { matcher, any_case } })
     }
 
+    /// A regular expression that matches the same paths.
+    pub(super) fn expression(&self) -> String {
+        match &self.form {
+            Form::Exact => format!("^{}$", regex::escape(&self.text)),
+            Form::Subtree(folder) if folder.is_empty() => "^(?-u:.*)$".to_owned(),
+            Form::Subtree(folder) => format!("^{}(?:/(?-u:.*))?$", regex::escape(folder)),
+            Form::Pattern { matcher, .. } => matcher.as_str().to_owned(),
+        }
+    }
+
     /// The pattern as it is written.
     pub fn as_str(&self) -> &str {
         &self.text

@@ -115,6 +115,23 @@ impl HostPattern {
         self.scheme == "https"
     }
 
+    /// Whether every host of `other` is one of these.
+    pub(super) fn hosts_include(&self, other: &Self) -> bool {
+        match (&self.host, &other.host) {
+            (one, other) if one == other => true,
+            // This machine is meant only by who names it.
+            (Hosts::Any, Hosts::Below(suffix)) => !suffix.ends_with(".localhost"),
+            (Hosts::Below(outer), Hosts::Below(inner)) => inner.ends_with(outer.as_str()),
+            (hosts, Hosts::Exact(name)) => hosts.matches(name),
+            (Hosts::Exact(_), Hosts::Below(_) | Hosts::Any) | (Hosts::Any | Hosts::Below(_), Hosts::Any) => false,
+        }
+    }
+
+    /// Whether `other` has the same scheme and port, and no path but those below this one.
+    pub(super) fn reaches_as(&self, other: &Self) -> bool {
+        self.scheme == other.scheme && self.port == other.port && self.holds_path(&other.path)
+    }
+
     /// Names of a path end at a slash. What a server may take for another slash is in no path but all of them.
     fn holds_path(&self, path: &str) -> bool {
         if self.path == "/" {

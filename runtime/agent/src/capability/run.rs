@@ -58,16 +58,23 @@ impl RunPattern {
         if line.program != self.program {
             return false;
         }
-        let (fixed, rest) = match self.arguments.split_last() {
-            Some((last, fixed)) if last == "**" => (fixed, true),
-            _ => (self.arguments.as_slice(), false),
-        };
+        let (fixed, rest) = self.places();
         if line.arguments.len() < fixed.len() || (!rest && line.arguments.len() > fixed.len()) {
             return false;
         }
         let (first, more) = line.arguments.split_at(fixed.len());
         fixed.iter().zip(first).all(|(pattern, argument)| one(pattern, argument))
             && more.iter().all(|argument| one("*", argument))
+    }
+}
+
+impl RunPattern {
+    /// What stands for one argument each, and whether any number of others may follow.
+    fn places(&self) -> (&[String], bool) {
+        match self.arguments.split_last() {
+            Some((last, fixed)) if last == "**" => (fixed, true),
+            _ => (self.arguments.as_slice(), false),
+        }
     }
 }
 
@@ -159,23 +166,50 @@ impl RunRight {
 
     /// Whether it is a right to that command line.
     pub fn covers(&self, line: &CommandLine) -> bool {
-        self.pattern.fits(line, |pattern, argument| {
-            let free = || match pattern.strip_suffix('*') {
-                Some("") => is_free(argument) && stays_inside(argument),
-                Some(begin) => argument.strip_prefix(begin).is_some_and(|rest| {
-                    // Behind an option a value begins; elsewhere it is the same path that goes on.
-                    let value = !begin.starts_with('-') || stays_inside(rest);
-                    !rest.contains(['\n', '\0']) && value && stays_inside(argument)
-                }),
-                None => false,
-            };
-            pattern == argument || free()
-        })
+        self.pattern.fits(line, stands_for)
+    }
+
+    /// Whether every line of `other` is one of these. What cannot be told is none.
+    pub(super) fn lines_include(&self, other: &Self) -> bool {
+        let ((fixed, rest), (others, others_rest)) = (self.pattern.places(), other.pattern.places());
+        if self.pattern.program != other.pattern.program || others.len() < fixed.len() || (others_rest && !rest) {
+            return false;
+        }
+        let (first, more) = others.split_at(fixed.len());
+        (rest || more.is_empty())
+            && fixed.iter().zip(first).all(|(outer, inner)| argument_includes(outer, inner))
+            && more.iter().all(|inner| argument_includes("*", inner))
     }
 
     /// Names of the variables that the program gets, where they are set.
     pub fn environment(&self) -> impl Iterator<Item = &str> {
         self.environment.iter().map(|name| name.0.as_str())
+    }
+}
+
+/// Whether an argument is one that the pattern means.
+fn stands_for(pattern: &str, argument: &str) -> bool {
+    let free = || match pattern.strip_suffix('*') {
+        Some("") => is_free(argument) && stays_inside(argument),
+        Some(begin) => argument.strip_prefix(begin).is_some_and(|rest| {
+            // Behind an option a value begins; elsewhere it is the same path that goes on.
+            let value = !begin.starts_with('-') || stays_inside(rest);
+            !rest.contains(['\n', '\0']) && value && stays_inside(argument)
+        }),
+        None => false,
+    };
+    pattern == argument || free()
+}
+
+/// Whether all that `inner` means, `outer` means as well; a no where that is not plain to see.
+fn argument_includes(outer: &str, inner: &str) -> bool {
+    let word = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    match (outer.strip_suffix('*'), inner.strip_suffix('*')) {
+        _ if outer == inner => true,
+        (Some(""), Some(begin)) => begin.starts_with(|c: char| c.is_ascii_alphanumeric()),
+        (Some(outer), Some(inner)) => inner.strip_prefix(outer).is_some_and(word),
+        (_, None) => stands_for(outer, inner),
+        (None, Some(_)) => false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod packages;
 pub(super) mod plugin;
+pub(super) mod upkeep;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -6,10 +6,13 @@ mod grant;
 mod info;
 mod install;
 mod keys;
+mod locked;
 mod play;
 mod progress;
 mod project;
 mod publish;
+mod source;
+mod upkeep;
 mod verify;
 mod vouch;
 
@@ -47,6 +50,9 @@ pub(super) async fn command(
         PluginCommand::Publish(arguments) => Box::pin(publish(&runtime, arguments)).await,
         PluginCommand::Keygen(arguments) => keygen(arguments),
         PluginCommand::Remove { plugin, keep_data, json } => remove(&runtime, &plugin, keep_data, json).await,
+        PluginCommand::Outdated(arguments) => Box::pin(upkeep::outdated(&runtime, &arguments)).await,
+        PluginCommand::Update(arguments) => Box::pin(upkeep::update(&runtime, &arguments)).await,
+        PluginCommand::Rollback(arguments) => upkeep::roll_back(&runtime, &arguments),
         PluginCommand::Grant { plugin, effect, scope, json } => grant(&runtime, &plugin, &effect, scope, json).await,
         PluginCommand::Revoke { plugin, effect, json } => revoke(&runtime, &plugin, effect, json).await,
         PluginCommand::Doctor { plugin, json } => doctor(&runtime, plugin.as_deref(), json).await,

@@ -84,6 +84,10 @@ impl Brought {
                 }
             };
             let id = known.plugin.id();
+            if let Some(why) = shelf.refusal(id, None, known.origin) {
+                tracing::warn!("plugin `{id}` of the project is not loaded: {why}");
+                continue;
+            }
             if let Some(other) = shelf.plugins().iter().chain(&loaded).find(|other| other.plugin.id() == id) {
                 let (origin, source) = (other.origin.as_str(), &other.source);
                 let at = known.source;

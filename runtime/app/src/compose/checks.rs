@@ -12,7 +12,7 @@ use acp_runtime_agent::capability::PluginId;
 use acp_runtime_agent::store::{ListQuery, SessionStore as _, StoreError};
 use serde::Serialize;
 
-use super::{Keys, Problem, Runtime, SetupError};
+use super::{Keys, Problem, Reason, Runtime, SetupError};
 use crate::models::{FetchedKey, KeyProblem, Models, NONE};
 use crate::process::cannot_contain;
 use crate::secrets::{Place, SecretStore};
@@ -240,10 +240,15 @@ fn plugins(runtime: &Runtime) -> Vec<Check> {
     };
     let problem = |problem: &Problem| {
         let message = problem.message.as_str();
-        if problem.is_second {
-            return Check::warn("plugins", message, "remove one of them: see `acp-runtime plugin list`");
+        match problem.reason {
+            Reason::Second => Check::warn("plugins", message, "remove one of them: see `acp-runtime plugin list`"),
+            Reason::Refused => Check::warn("plugins", message, "see `plugins.allow` and `plugins.deny`"),
+            Reason::Unusable => Check::fail(
+                "plugins",
+                message,
+                "replace it or remove it: see `plugins.paths` and `acp-runtime plugin list`",
+            ),
         }
-        Check::fail("plugins", message, "replace it or remove it: see `plugins.paths` and `acp-runtime plugin list`")
     };
     let nowhere = |key: &str, id: &PluginId| {
         Check::warn("plugins", format!("`{key}` names `{id}`, which is not there"), "see `acp-runtime plugin list`")

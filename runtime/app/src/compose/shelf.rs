@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError, Weak};
 
 use acp_runtime_agent::capability::{Grant, GrantSet, HookRole, PluginId, Tier};
-use acp_runtime_host::package::{Digest, Package, PackageError, PackageStore};
+use acp_runtime_host::package::{Digest, Installed, Lease, Package, PackageError, PackageStore};
 use acp_runtime_host::plugin_host::{Plugin, PluginHost, SessionPlugins};
 use acp_runtime_host::publisher::Publisher;
 use acp_runtime_host::scope::SessionScope;
@@ -111,6 +111,8 @@ impl KnownPlugin {
 struct Contents {
     plugins: Vec<KnownPlugin>,
     problems: Vec<Problem>,
+    /// Keeps the files of what is installed, whatever other processes do.
+    _lease: Option<Lease>,
 }
 
 /// Why a plugin is left out.
@@ -118,13 +120,24 @@ struct Contents {
 pub struct Problem {
     /// What is wrong, as a sentence without its end.
     pub message: String,
-    /// Whether it is only in the way of another one of its id, which is used.
-    pub is_second: bool,
+    /// What sort of reason it is.
+    pub reason: Reason,
+}
+
+/// Why a plugin is left out, as far as that makes a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// Something is wrong with it.
+    Unusable,
+    /// It is only in the way of another one of its id, which is used.
+    Second,
+    /// `plugins.allow` or `plugins.deny` says so.
+    Refused,
 }
 
 impl Problem {
     fn unreadable(message: String) -> Self {
-        Self { message, is_second: false }
+        Self { message, reason: Reason::Unusable }
     }
 }
 
@@ -134,6 +147,10 @@ pub struct Shelf {
     bundled: Option<PathBuf>,
     named: Vec<PathBuf>,
     installed: PackageStore,
+    /// What says whose plugins are loaded.
+    rules: PluginSettings,
+    /// Where those are that came with the program, whether they are used or not.
+    beside: Option<PathBuf>,
     contents: OnceLock<Contents>,
     /// Those of projects, by file and digest: the sessions of one project share them.
     brought: Mutex<HashMap<(PathBuf, Digest), Weak<Plugin>>>,
@@ -146,12 +163,27 @@ impl Shelf {
     pub fn new(host: Arc<PluginHost>, bundled: Option<&Path>, named: Vec<PathBuf>, installed: PathBuf) -> Self {
         let installed = PackageStore::new(installed);
         let (contents, brought, logged) = (OnceLock::new(), Mutex::default(), Once::new());
-        Self { host, bundled: bundled.map(Path::to_owned), named, installed, contents, brought, logged }
+        let (bundled, rules) = (bundled.map(Path::to_owned), PluginSettings::default());
+        Self { host, bundled, named, installed, rules, beside: None, contents, brought, logged }
+    }
+
+    /// The same, with what is installed noted in `lockfile`, only with plugins that may be loaded by these settings, and
+    /// with those in `beside` to be installed by their ids.
+    #[must_use]
+    pub fn ruled(self, lockfile: PathBuf, rules: PluginSettings, beside: Option<&Path>) -> Self {
+        let installed = self.installed.locking(lockfile).telling(waits);
+        Self { installed, rules, beside: beside.map(Path::to_owned), ..self }
+    }
+
+    /// The file of a plugin that came with the program, whether it is used or not.
+    pub fn bundled(&self, id: &PluginId) -> Option<PathBuf> {
+        let files = components(self.beside.as_deref()?).ok()?;
+        files.into_iter().find(|file| Package::read(file).is_ok_and(|package| package.manifest().id == *id))
     }
 
     /// A shelf of one plugin and no other. Knows no store.
     pub(super) fn of_one(host: Arc<PluginHost>, plugin: KnownPlugin) -> Self {
-        let contents = OnceLock::from(Contents { plugins: vec![plugin], problems: Vec::new() });
+        let contents = OnceLock::from(Contents { plugins: vec![plugin], ..Contents::default() });
         Self { contents, ..Self::new(host, None, Vec::new(), PathBuf::new()) }
     }
 
@@ -246,42 +278,39 @@ impl Shelf {
     }
 
     fn read(&self) -> Contents {
-        let mut contents = Contents::default();
+        let (installed, lease) = match self.installed.lend() {
+            Ok((installed, lease)) => (Ok(installed), lease),
+            Err(error) => (Err(error), None),
+        };
+        let mut contents = Contents { _lease: lease, ..Contents::default() };
         if let Some(place) = &self.bundled {
-            contents.take_place(&self.host, place, Origin::Bundled);
+            contents.take_place(self, place, Origin::Bundled);
         }
         for place in &self.named {
-            contents.take_place(&self.host, place, Origin::Named);
+            contents.take_place(self, place, Origin::Named);
         }
-        match self.installed.list() {
+        match installed {
             Ok(installed) => {
                 for (id, installed) in installed {
-                    match self.installed.package(&installed) {
-                        Ok(package) => {
-                            let grants = installed.grants(package.manifest());
-                            let package = package.published_by(Publisher::Installed);
-                            let (plugin, origin) = (self.host.load(package), Origin::Installed);
-                            let (source, key) = (installed.source, installed.key);
-                            contents.take(KnownPlugin { plugin, origin, source, grants, key });
-                        }
-                        Err(error) => {
-                            let message = format!("plugin `{id}`: {error} ({})", error.hint());
-                            contents.problems.push(Problem::unreadable(message));
-                        }
-                    }
+                    contents.take_installed(self, &id, installed);
                 }
             }
             Err(error) => contents.problems.push(Problem::unreadable(format!("{error} ({})", error.hint()))),
         }
         contents
     }
+
+    /// Why a plugin is not loaded that is there, as a sentence without its end; none where it may be.
+    pub fn refusal(&self, id: &PluginId, publisher: Option<&str>, origin: Origin) -> Option<String> {
+        self.rules.refusal(id, publisher, origin == Origin::Bundled)
+    }
 }
 
 impl Contents {
     /// A component file, or all of a folder.
-    fn take_place(&mut self, host: &Arc<PluginHost>, place: &Path, origin: Origin) {
+    fn take_place(&mut self, shelf: &Shelf, place: &Path, origin: Origin) {
         match components(place) {
-            Ok(files) => files.iter().for_each(|file| self.take_file(host, file, origin)),
+            Ok(files) => files.iter().for_each(|file| self.take_file(shelf, file, origin)),
             Err(error) => {
                 let message = format!("plugins at `{}` cannot be read: {error}", place.display());
                 self.problems.push(Problem::unreadable(message));
@@ -289,9 +318,9 @@ impl Contents {
         }
     }
 
-    fn take_file(&mut self, host: &Arc<PluginHost>, file: &Path, origin: Origin) {
+    fn take_file(&mut self, shelf: &Shelf, file: &Path, origin: Origin) {
         match Package::read(file) {
-            Ok(package) => {
+            Ok(package) if self.admits(shelf, &package.manifest().id, None, origin) => {
                 // A bundled plugin was granted what it asks for by those who bundled it. One that the settings name
                 // was not: its reads are asked for, and nothing else is allowed.
                 let (tier, granted, publisher) = match origin {
@@ -303,10 +332,43 @@ impl Contents {
                 let package = package.published_by(publisher);
                 let grants = package.manifest().grants(tier, granted);
                 let source = file.display().to_string();
-                self.take(KnownPlugin { plugin: host.load(package), origin, source, grants, key: None });
+                self.take(KnownPlugin { plugin: shelf.host.load(package), origin, source, grants, key: None });
             }
+            Ok(_) => {}
             Err(error) => self.problems.push(Problem::unreadable(format!("{error} ({})", error.hint()))),
         }
+    }
+
+    fn take_installed(&mut self, shelf: &Shelf, id: &PluginId, installed: Installed) {
+        if !self.admits(shelf, id, installed.publisher.as_deref(), Origin::Installed) {
+            return;
+        }
+        match shelf.installed.package(&installed) {
+            Ok(package) if package.manifest().id == *id => {
+                let grants = installed.grants(package.manifest());
+                let package = package.published_by(Publisher::Installed);
+                let (plugin, origin) = (shelf.host.load(package), Origin::Installed);
+                let (source, key) = (installed.source, installed.key);
+                self.take(KnownPlugin { plugin, origin, source, grants, key });
+            }
+            Ok(package) => {
+                let message = format!("plugin `{id}`: its file is of `{}`", package.manifest().id);
+                self.problems.push(Problem::unreadable(message));
+            }
+            Err(error) => {
+                self.problems.push(Problem::unreadable(format!("plugin `{id}`: {error} ({})", error.hint())));
+            }
+        }
+    }
+
+    /// Whether it may be loaded by what the settings say of namespaces and publishers.
+    fn admits(&mut self, shelf: &Shelf, id: &PluginId, publisher: Option<&str>, origin: Origin) -> bool {
+        let refusal = shelf.refusal(id, publisher, origin);
+        let problem = refusal
+            .map(|why| Problem { message: format!("plugin `{id}` is not loaded: {why}"), reason: Reason::Refused });
+        let admitted = problem.is_none();
+        self.problems.extend(problem);
+        admitted
     }
 
     fn take(&mut self, plugin: KnownPlugin) {
@@ -321,10 +383,15 @@ impl Contents {
                     plugin.origin.as_str(),
                     plugin.source
                 );
-                self.problems.push(Problem { message, is_second: true });
+                self.problems.push(Problem { message, reason: Reason::Second });
             }
         }
     }
+}
+
+/// Says why nothing happens: on a terminal somebody sits before it.
+fn waits(lock: &Path) {
+    tracing::warn!("another process changes what is installed, and is waited for (`{}`)", lock.display());
 }
 
 /// The component files of a folder, sorted; a file itself.

@@ -70,7 +70,11 @@ impl World {
         match self {
             Self::Machine => {
                 let bundled = paths.bundled_plugins().filter(|_| settings.bundled);
-                Shelf::new(host, bundled, settings.paths.clone(), paths.plugins())
+                Shelf::new(host, bundled, settings.paths.clone(), paths.plugins()).ruled(
+                    paths.lockfile(),
+                    settings.clone(),
+                    paths.bundled_plugins(),
+                )
             }
             Self::Stage(stage) => {
                 let Stage { package, granted, .. } = *stage;

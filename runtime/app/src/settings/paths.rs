@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use acp_runtime_agent::capability::PathGlob;
+use acp_runtime_host::package::LOCKFILE;
 use directories::{BaseDirs, ProjectDirs};
 
 use super::SettingsError;
@@ -112,6 +113,11 @@ impl Paths {
         self.data.join("developments")
     }
 
+    /// Which plugins are installed, and exactly which files they are: beside the settings, so that it goes where they go.
+    pub fn lockfile(&self) -> PathBuf {
+        self.config.with_file_name(LOCKFILE)
+    }
+
     /// What plugins keep in files.
     pub fn plugin_data(&self) -> PathBuf {
         self.data.join("plugin-data")
@@ -159,6 +165,7 @@ impl Paths {
             ("secrets", self.secrets()),
             ("trust", self.trust()),
             ("plugins", self.plugins()),
+            ("lockfile", self.lockfile()),
             ("plugin data", self.plugin_data()),
             ("audit", self.audit()),
             ("compiled", self.compiled()),
@@ -210,6 +217,7 @@ mod tests {
             "secrets /h/secrets.json",
             "trust /h/trust.toml",
             "plugins /h/plugins",
+            "lockfile /h/acp-plugins.lock",
             "plugin data /h/plugin-data",
             "audit /h/audit",
             "compiled /h/compiled",

@@ -20,6 +20,7 @@ use super::log_filter::LogFilter;
 use super::packages::{RegistrySettings, SignatureSettings};
 use super::plugin_limits::PluginLimits;
 use super::shell::ShellSettings;
+use super::whose::Whose;
 use super::written::Written;
 use crate::mcp::ServerSettings;
 use crate::models::ProviderSettings;
@@ -258,8 +259,13 @@ impl FilesSettings {
     ];
 
     /// What is beside these not changed, but may be read. `.git` is a file where a repository is elsewhere, which it names.
-    pub const BUILTIN_FIXED: [&str; 3] =
-        ["write:**/.git", "write:**/*.git/{modules,worktrees}", "write:**/*.git/{modules,worktrees}/**"];
+    /// A lockfile says what is installed of a project's plugins.
+    pub const BUILTIN_FIXED: [&str; 4] = [
+        "write:**/.git",
+        "write:**/*.git/{modules,worktrees}",
+        "write:**/*.git/{modules,worktrees}/**",
+        "write:**/acp-plugins.lock",
+    ];
 
     /// All paths that are denied. Cheap: the built-in list is compiled once in a process. On some disks a name is the same
     /// in capitals.
@@ -303,6 +309,10 @@ pub struct PluginSettings {
     pub registry: RegistrySettings,
     /// Who must have signed what is installed.
     pub signatures: SignatureSettings,
+    /// Whose plugins are loaded. Where it names somebody, all others' are left out, but for those that come with the program.
+    pub allow: Whose,
+    /// Whose plugins are not loaded, whatever else is said of them.
+    pub deny: Whose,
     /// Each plugin's own settings, by id. Shown as `****` where their names say that they are secrets.
     #[serde(serialize_with = "without_secrets")]
     #[schemars(with = "BTreeMap<String, serde_json::Map<String, serde_json::Value>>")]
@@ -319,6 +329,8 @@ impl Default for PluginSettings {
             limits: BTreeMap::new(),
             registry: RegistrySettings::default(),
             signatures: SignatureSettings::default(),
+            allow: Whose::default(),
+            deny: Whose::default(),
             settings: BTreeMap::new(),
         }
     }

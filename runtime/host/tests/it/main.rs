@@ -28,6 +28,7 @@ mod requests;
 mod scripted;
 mod session;
 mod site;
+mod store;
 mod support;
 
 /// A guest without a test or a bench proves nothing.

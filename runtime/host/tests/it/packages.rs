@@ -9,7 +9,7 @@ use acp_runtime_host::build;
 use acp_runtime_host::install::{Candidate, InstallError};
 use acp_runtime_host::limits::Limits;
 use acp_runtime_host::manifest::Manifest;
-use acp_runtime_host::package::{Package, PackageError, PackageStore, read_whole};
+use acp_runtime_host::package::{Digest, Package, PackageError, PackageStore, read_whole};
 use acp_runtime_host::plugin_host::PluginHost;
 use serde_json::json;
 use wasm_encoder::{ComponentSection, CustomSection};
@@ -67,7 +67,7 @@ async fn a_plugin_is_built_installed_listed_used_and_removed() {
     assert!(store.list().unwrap().is_empty());
     let candidate = Candidate::check(&host, folder.path()).await.unwrap();
     assert_eq!(candidate.manifest().inventory.commands.len(), 1);
-    let installed = candidate.install(&store, &[Grant::Kv], "the test").unwrap();
+    let installed = candidate.install(&store, &[Grant::Kv], "the test", false).unwrap();
     std::fs::remove_file(&path).unwrap();
 
     let id = PluginId::new("test:everything").unwrap();
@@ -92,13 +92,15 @@ async fn another_version_takes_the_place_of_the_first() {
         let toml = manifest("test:everything", "").replace("0.1.0", version);
         let built = build::embed(&host, &guest::component("everything"), &toml).await.unwrap();
         let candidate = Candidate::check(&host, &put(folder.path(), &built)).await.unwrap();
-        digests.push(candidate.install(&store, &[], "the test").unwrap().digest);
+        digests.push(candidate.install(&store, &[], "the test", false).unwrap().digest);
     }
     let listed = store.list().unwrap();
     assert_eq!(listed.values().map(|installed| installed.version.to_string()).collect::<Vec<_>>(), ["0.2.0"]);
     let files = std::fs::read_dir(folder.path().join("plugins/sha256")).unwrap();
-    let files: Vec<_> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
-    assert_eq!(files, [digests[1].hex()]);
+    let mut files: Vec<_> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    files.sort();
+    digests.sort();
+    assert_eq!(files, digests.iter().map(Digest::hex).collect::<Vec<_>>(), "the version before is kept");
 }
 
 #[tokio::test]
@@ -111,20 +113,22 @@ async fn what_was_decided_about_a_right_is_known_to_the_next_version() {
         Candidate::check(&host, &put(folder.path(), &built)).await.unwrap()
     };
     let first = version(RIGHTS).await;
-    assert_eq!(first.predecessor(&store).unwrap(), None);
+    assert!(first.predecessor(&store).unwrap().is_none());
     let reads = first.manifest().ceiling()[0].clone();
-    let installed = first.install(&store, &[Grant::Kv], "the test").unwrap();
+    let installed = first.install(&store, &[Grant::Kv], "the test", false).unwrap();
     let decided = async |rights: &str| {
         let next = version(rights).await;
         let before = next.predecessor(&store).unwrap().unwrap();
         assert_eq!(before.version(), &installed.version);
-        let ceiling = next.manifest().ceiling();
-        let decided: Vec<_> = ceiling.iter().map(|right| before.decided(right)).collect();
-        (decided, before.no_longer_asked(next.manifest()).map(str::to_owned).collect::<Vec<_>>())
+        let asked = &next.manifest().capabilities;
+        let decided: Vec<_> = asked.iter().map(|right| before.decided(right)).collect();
+        (decided, before.no_longer_asked(next.manifest()).collect::<Vec<_>>())
     };
     assert_eq!(decided(RIGHTS).await, (vec![Some(false), Some(true)], vec![]));
     let narrower = "[capabilities]\nfs.read = [{ glob = \"src/**\", reason = \"reads\" }]";
-    assert_eq!(decided(narrower).await, (vec![None], vec![reads.to_string(), Grant::Kv.to_string()]));
+    assert_eq!(decided(narrower).await, (vec![Some(false)], vec![reads.to_string(), Grant::Kv.to_string()]));
+    let other = "[capabilities]\nfs.write = [{ glob = \"src/**\", reason = \"writes\" }]";
+    assert_eq!(decided(other).await.0, [None]);
     // Of a file that is damaged, what was granted is known.
     std::fs::write(store.package(&installed).unwrap().path(), "damaged").unwrap();
     assert_eq!(decided(RIGHTS).await, (vec![None, Some(true)], vec![]));
@@ -148,7 +152,7 @@ async fn a_file_that_changed_since_is_not_run() {
     let store = PackageStore::new(folder.path().join("plugins"));
     let candidate = Candidate::check(&host, &path).await.unwrap();
     let installed_id = candidate.manifest().id.clone();
-    let installed = candidate.install(&store, &[], "the test").unwrap();
+    let installed = candidate.install(&store, &[], "the test", false).unwrap();
     let kept = store.package(&installed).unwrap();
     let mut longer = built.clone();
     longer.extend([0, 2, 1, b'x']);

@@ -7,9 +7,11 @@ use acp_runtime_host::package::Digest;
 use acp_runtime_host::publishers::Moment;
 use clap::{Args, Subcommand};
 
+use super::upkeep::HeldArguments;
+
 pub(super) const AFTER_INSTALL: &str = "\
 SOURCE is a component file, the folder with it, a tar file of `acp-runtime plugin pack`, `oci://host/path:tag` (or \
-`@sha256:…`), `namespace:name@version`, or `https://…#sha256=…`.
+`@sha256:…`), `namespace:name@version`, or `https://…#sha256=…`. The id of a plugin that came with the program is that one.
 
 Before anything of it is compiled, it is seen who has signed it; see `docs/distribution.md`. Then the plugin is checked, and \
 the rights that it asks for are shown before anything is installed. Without a terminal nobody can be asked, and `--yes` is \
@@ -28,7 +30,8 @@ first; tell others the second, and its fingerprint, in a place of your own.";
 #[derive(Debug, Args)]
 pub(in crate::cli) struct InstallArguments {
     /// What to install
-    pub(in crate::cli) source: OsString,
+    #[arg(required_unless_present_any = ["locked", "frozen"])]
+    pub(in crate::cli) source: Option<OsString>,
 
     /// Grant all that it asks for without a question
     #[arg(long)]
@@ -42,9 +45,8 @@ pub(in crate::cli) struct InstallArguments {
     #[arg(long, value_name = "DIGEST")]
     pub(in crate::cli) allow_unsigned: Option<Digest>,
 
-    /// Install it though a newer version is installed
-    #[arg(long)]
-    pub(in crate::cli) allow_downgrade: bool,
+    #[command(flatten)]
+    pub(in crate::cli) held: HeldArguments,
 
     /// Print JSON
     #[arg(long)]

@@ -11,6 +11,7 @@ use super::packages::{
     AFTER_INSTALL, AFTER_KEYGEN, AFTER_PUBLISH, InstallArguments, KeygenArguments, PackArguments, PublishArguments,
     VerifyArguments,
 };
+use super::upkeep::{AFTER_OUTDATED, AFTER_UPDATE, OutdatedArguments, RollbackArguments, UpdateArguments};
 use super::with_exit_codes;
 use crate::authoring::Language;
 
@@ -29,7 +30,7 @@ Nothing is sent and no secret is read: what is said comes from the manifest, wha
 names of the secrets that are kept, and the audit.";
 
 const AFTER_LIST: &str = "\
-The columns: id, version, where it is from, rights, description. A right with a `?` was not granted, and is asked for \
+The columns: id, version, where it is from, rights, the begin of the digest of an installed one, description. A right with a `?` was not granted, and is asked for \
 when it is used.";
 
 const AFTER_NEW: &str = "\
@@ -82,6 +83,14 @@ pub(in crate::cli) enum PluginCommand {
     /// Make a pair of keys to sign plugins with
     #[command(after_help = AFTER_KEYGEN)]
     Keygen(KeygenArguments),
+    /// Say for which installed plugins there is another version
+    #[command(after_help = AFTER_OUTDATED)]
+    Outdated(OutdatedArguments),
+    /// Use the version that there is of installed plugins
+    #[command(after_help = AFTER_UPDATE)]
+    Update(UpdateArguments),
+    /// Use the version before, which was approved then
+    Rollback(RollbackArguments),
     /// Remove an installed plugin, and what it has kept
     Remove {
         /// Its id, or its name where only one has that

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::super::failure::Failure;
 use super::grant::told;
 use super::lent;
-use crate::compose::{KnownPlugin, Runtime};
+use crate::compose::{KnownPlugin, Origin, Runtime};
 use crate::redaction::masked;
 use crate::settings::PluginSettings;
 use crate::store::{Answer, PluginIdentity};
@@ -35,7 +35,10 @@ pub(super) async fn list(runtime: &Runtime, wanted: &PluginSettings, json: bool)
         Ok(Err(error)) => unknown_answers(&error.to_string())?,
         Err(late) => unknown_answers(&late)?,
     };
+    // What is wrong with the index is told with the other problems.
+    let installed = runtime.shelf().installed().kept().unwrap_or_default();
     for known in runtime.shelf().plugins() {
+        let kept = installed.get(known.plugin.id()).filter(|_| known.origin == Origin::Installed);
         let KnownPlugin { plugin, origin, source, grants, key: _ } = known;
         let manifest = plugin.manifest();
         let enabled = known.absence(wanted).is_none();
@@ -46,6 +49,10 @@ pub(super) async fn list(runtime: &Runtime, wanted: &PluginSettings, json: bool)
             line["source"] = source.as_str().into();
             line["enabled"] = enabled.into();
             line["problem"] = misfit.as_deref().into();
+            line["digest"] = json!(kept.map(|kept| kept.active.digest));
+            line["publisher"] = json!(kept.and_then(|kept| kept.active.publisher.as_ref()));
+            line["previous"] = json!(kept.and_then(|kept| kept.previous.as_ref()).map(|previous| &previous.version));
+            line["waiting"] = json!(kept.and_then(|kept| kept.waiting.as_ref()).map(|waiting| &waiting.version));
             line["rights"] = grants.granted.iter().map(ToString::to_string).collect();
             writeln!(out, "{line}")?;
         } else {
@@ -58,7 +65,16 @@ pub(super) async fn list(runtime: &Runtime, wanted: &PluginSettings, json: bool)
             let identity = known.identity();
             let own = answers.iter().filter(|answer| answer.is_about_plugin(id) && answer.counts_for(&identity));
             let own: Vec<&Answer> = own.collect();
-            writeln!(out, "{id}  {version}  {state}  {}  {about}", rights(manifest, grants, &own))?;
+            let digest = kept.map_or_else(|| "-".to_owned(), |kept| short(kept.active.digest));
+            writeln!(out, "{id}  {version}  {state}  {}  {digest}  {about}", rights(manifest, grants, &own))?;
+        }
+        if let Some(waiting) = kept.and_then(|kept| kept.waiting.as_ref()) {
+            let id = known.plugin.id();
+            writeln!(
+                io::stderr(),
+                "hint: `{id}` {} waits for approval: acp-runtime plugin update {id}",
+                waiting.version
+            )?;
         }
         warn_of_misfit(runtime, known)?;
     }
@@ -71,6 +87,11 @@ pub(super) async fn list(runtime: &Runtime, wanted: &PluginSettings, json: bool)
 fn unknown_answers(why: &str) -> io::Result<Vec<Answer>> {
     writeln!(io::stderr(), "warning: what you allowed and denied since is not known: {why}")?;
     Ok(Vec::new())
+}
+
+/// As much of a digest as tells files apart that one person has.
+fn short(digest: Digest) -> String {
+    digest.to_string().chars().take("sha256:".len() + 12).collect()
 }
 
 /// Says why sessions are without a plugin that the configuration does not fit.

@@ -1,17 +1,13 @@
 //! `acp-runtime plugin install` and `remove`: nothing is installed before somebody has seen what it asks for, and has
 //! granted it. What was decided about a right holds for the next version as well.
 
-use std::ffi::OsStr;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
 
 use acp_runtime_agent::capability::{Grant, PluginId};
-use acp_runtime_host::install::{Candidate, InstallError, Predecessor, Provenance};
-use acp_runtime_host::manifest::Manifest;
-use acp_runtime_host::package::{
-    Fetched, OciRef, PackageRef, PackageSource as _, ReferenceError, Resolved, SourceError, StoreError,
-    capability_hash, manifest_of,
-};
+use acp_runtime_host::difference::{Item, What};
+use acp_runtime_host::install::{InstallError, Predecessor};
+use acp_runtime_host::manifest::{Capability, Manifest};
+use acp_runtime_host::package::{PackageRef, PluginLock, SourceError, StoreError};
 use acp_runtime_host::publisher::Publisher;
 use serde_json::json;
 
@@ -20,31 +16,68 @@ use super::super::confirm::{can_ask, confirmed};
 use super::super::failure::Failure;
 use super::grant::forget;
 use super::lent;
-use super::progress::Bar;
-use super::vouch::{Arrival, Vouched, Voucher, vouch};
+use super::locked::{ProjectLock, as_locked, refuse_other_content};
+use super::source::{Found, reference};
+use super::vouch::{Leave, Vouched};
 use crate::compose::{KnownPlugin, Origin, Runtime};
 
 pub(super) async fn install(runtime: &Runtime, arguments: InstallArguments) -> Result<(), Failure> {
-    let reference = reference(&arguments.source)?;
-    let registries = runtime.registries();
-    let resolved = registries.resolve(&reference).await?;
-    let Fetched { bytes, digest, manifest: oci, signatures } = registries.fetch(&resolved, &Bar::default()).await?;
-    let place = PathBuf::from(resolved.reference.to_string());
-    let manifest = manifest_of(&place, &bytes)?;
-    let id = manifest.id.clone();
-    keeps_its_word(&reference, &resolved, &manifest)?;
+    let held = &arguments.held;
+    let project = held.project.then(ProjectLock::here).transpose()?;
+    let locked = match (held.is_locked(), &project) {
+        (false, _) => None,
+        (true, Some(project)) => project.lock.clone(),
+        (true, None) => runtime.shelf().installed().read_lock()?,
+    };
+    if held.is_locked() && locked.is_none() {
+        let which = if project.is_some() { "this project has no" } else { "there is no" };
+        return Err(Failure::usage(format!("{which} lockfile")).hint("install something first, without `--locked`"));
+    }
+    if let Some(source) = &arguments.source {
+        let source = reference(source)?;
+        return Box::pin(one(runtime, &source, &arguments, locked.as_ref(), project)).await;
+    }
+    let installed = runtime.shelf().installed().list()?;
+    for (id, entry) in locked.iter().flat_map(PluginLock::iter) {
+        match installed.get(id) {
+            Some(there) if there.digest == entry.digest => {
+                writeln!(io::stderr(), "`{id}` {} is installed already", there.version)?;
+            }
+            _ => {
+                let source = reference(entry.source.as_ref())?;
+                Box::pin(one(runtime, &source, &arguments, locked.as_ref(), project.clone())).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Installs what a reference names, if it is what is locked.
+async fn one(
+    runtime: &Runtime,
+    source: &PackageRef,
+    arguments: &InstallArguments,
+    locked: Option<&PluginLock>,
+    project: Option<ProjectLock>,
+) -> Result<(), Failure> {
+    let store = runtime.shelf().installed();
+    let mut found = Found::look_up(runtime, source, arguments.held.is_offline()).await?;
+    let id = found.manifest().id.clone();
     refuse_in_vain(runtime, &id)?;
-    let settings = &runtime.settings().plugins.signatures;
-    let requirement = if resolved.is_remote() { settings.remote } else { settings.local };
-    let arrival = Arrival { manifest: &manifest, bytes: &bytes, digest, signatures: &signatures };
-    let publishers = runtime.publishers();
-    let vouched = vouch(&publishers, arrival, requirement, &arguments)?;
-    let voucher = vouched.voucher();
-    let signature = voucher.and_then(|voucher| arrival.signature_of(&voucher.key));
-    let candidate = Candidate::of(runtime.shelf().host(), &place, bytes).await?;
-    let before = candidate.predecessor(runtime.shelf().installed())?;
+    match (locked, &project) {
+        (Some(lock), _) => found.from.source = as_locked(lock, &found)?.source.clone(),
+        (None, Some(ProjectLock { lock: Some(lock), .. })) => refuse_other_content(lock, &found)?,
+        (None, _) => {}
+    }
+    let leave = Leave { publisher: arguments.trust_publisher.clone(), unsigned: arguments.allow_unsigned };
+    let vouched = found.vouch(runtime, &leave)?;
+    if let Some(why) = runtime.shelf().refusal(&id, found.from.publisher.as_deref(), Origin::Installed) {
+        return Err(Failure::new(format!("`{id}` was not installed: {why}")).hint("see `acp-runtime config path`"));
+    }
+    let candidate = found.check(runtime).await?;
+    let before = candidate.predecessor(store)?;
     if let Some(before) = &before {
-        refuse_backward(before, &candidate, voucher, resolved.is_remote(), arguments.allow_downgrade)?;
+        refuse_backward(before, &found, arguments.held.allow_downgrade)?;
     }
     if let Vouched::ByNobody(Some(warning)) = &vouched {
         writeln!(io::stderr(), "warning: {warning}")?;
@@ -53,24 +86,15 @@ pub(super) async fn install(runtime: &Runtime, arguments: InstallArguments) -> R
     let granted = consent(candidate.manifest(), before.as_ref(), arguments.yes, "installed")?;
     let mut refused = candidate.manifest().ceiling();
     refused.retain(|right| !granted.contains(right));
-    let source = match &resolved.reference {
-        PackageRef::Path(path) => std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string(),
-        pinned @ (PackageRef::Oci(_) | PackageRef::Named(_) | PackageRef::Web(_)) => pinned.to_string(),
-    };
-    if let Some(voucher) = voucher {
-        voucher.keep(&publishers)?;
+    if let Some(voucher) = vouched.voucher() {
+        voucher.keep(&runtime.publishers())?;
     }
-    let from = Provenance {
-        source,
-        manifest: oci,
-        publisher: voucher.map(|voucher| voucher.publisher.clone()),
-        key: voucher.map(|voucher| voucher.key.fingerprint()),
-        signature,
-    };
-    let installed = candidate.install(runtime.shelf().installed(), &granted, from)?;
-    let json = arguments.json;
+    let installed = candidate.install(store, &granted, found.from, arguments.held.allow_downgrade)?;
+    if let Some(project) = project.filter(|_| locked.is_none()) {
+        project.note(&id, &installed)?;
+    }
     let mut out = io::stdout();
-    if json {
+    if arguments.json {
         let line = json!({
             "id": id,
             "version": installed.version,
@@ -103,54 +127,11 @@ pub(super) async fn install(runtime: &Runtime, arguments: InstallArguments) -> R
     Ok(())
 }
 
-/// What was typed, as a reference. A path need not be text.
-fn reference(source: &OsStr) -> Result<PackageRef, Failure> {
-    let Some(text) = source.to_str() else { return Ok(PackageRef::Path(source.into())) };
-    text.parse().map_err(|error: ReferenceError| Failure::usage(error.to_string()).hint(error.hint()))
-}
-
-/// A package is what it was asked for by, and what is said of it without it: who says something else may want to be taken
-/// for somebody else, or for a newer version.
-fn keeps_its_word(asked: &PackageRef, resolved: &Resolved, manifest: &Manifest) -> Result<(), Failure> {
-    let is = format!("`{}` {}", manifest.id, manifest.version);
-    let refused = |said: String| {
-        let shown = &resolved.reference;
-        Err(Failure::new(format!("`{shown}` was refused: it is {is}, and {said}"))
-            .hint("nothing of it was kept; ask its publisher"))
-    };
-    match asked {
-        PackageRef::Named(named) if named.id != manifest.id => return refused(format!("not `{}`", named.id)),
-        PackageRef::Named(named) if named.version.as_ref().is_some_and(|version| *version != manifest.version) => {
-            return refused(format!("not `{named}`"));
-        }
-        PackageRef::Path(_) | PackageRef::Named(_) | PackageRef::Oci(_) | PackageRef::Web(_) => {}
-    }
-    if let PackageRef::Oci(OciRef { tag: Some(tag), .. }) = &resolved.reference
-        && OciRef::version_of(tag).is_some_and(|version| version != manifest.version)
-    {
-        return refused(format!("its tag is `{tag}`"));
-    }
-    if let Some(version) = resolved.version.as_ref().filter(|version| **version != manifest.version) {
-        return refused(format!("its OCI manifest says version {version}"));
-    }
-    let hash = capability_hash(manifest);
-    match resolved.capabilities.filter(|said| *said != hash) {
-        Some(_) => refused("its OCI manifest names other rights than it asks for".to_owned()),
-        None => Ok(()),
-    }
-}
-
 /// What is installed is not replaced by somebody else's, by an older version, or by another file of the same version.
-fn refuse_backward(
-    before: &Predecessor,
-    candidate: &Candidate,
-    voucher: Option<&Voucher>,
-    is_remote: bool,
-    allow_downgrade: bool,
-) -> Result<(), Failure> {
-    let (id, version) = (&candidate.manifest().id, &candidate.manifest().version);
+pub(super) fn refuse_backward(before: &Predecessor, found: &Found, allow_downgrade: bool) -> Result<(), Failure> {
+    let (id, version) = (&found.manifest().id, &found.manifest().version);
     let (installed, old) = (before.installed(), before.version());
-    let publisher = voucher.map(|voucher| voucher.publisher.as_str());
+    let publisher = found.from.publisher.as_deref();
     let remove = format!("if that is meant, remove the installed one first: `acp-runtime plugin remove {id}`");
     if let Some(theirs) = installed.publisher.as_deref().filter(|theirs| Some(*theirs) != publisher) {
         let by = publisher.map_or("nobody stands for this one".to_owned(), |by| format!("this one is by `{by}`"));
@@ -163,12 +144,11 @@ fn refuse_backward(
         return Err(Failure::new(format!("`{id}` {version} was refused: {old} is installed, which is newer"))
             .hint("pass `--allow-downgrade` if that is meant"));
     }
-    let is_held = is_remote || installed.publisher.is_some();
-    if version == old && candidate.digest() != installed.digest && is_held {
+    let is_held = found.is_remote || installed.publisher.is_some();
+    if version == old && found.digest != installed.digest && is_held {
         return Err(Failure::new(format!(
             "`{id}` {version} was refused: another file of that version is installed ({}, not {})",
-            installed.digest,
-            candidate.digest()
+            installed.digest, found.digest
         ))
         .hint(remove));
     }
@@ -198,7 +178,8 @@ fn without(origin: Origin) -> &'static str {
     }
 }
 
-/// What the plugin asks for, with its author's reasons, and what became of that in the version before.
+/// What the plugin asks for, with its author's reasons, and what became of that in the version before; and what it offers
+/// that is not as it was.
 pub(super) fn show_rights(
     out: &mut impl io::Write,
     manifest: &Manifest,
@@ -208,7 +189,7 @@ pub(super) fn show_rights(
     let before_it = before.map_or(String::new(), |before| format!("; {} is installed", before.version()));
     writeln!(out, "`{}` {} asks for {what}{before_it}", manifest.id, manifest.version)?;
     for asked in &manifest.capabilities {
-        let standing = match before.map(|before| before.decided(&asked.grant)) {
+        let standing = match before.map(|before| before.decided(asked)) {
             None => "",
             Some(None) => " (new)",
             Some(Some(true)) => " (granted before)",
@@ -219,7 +200,13 @@ pub(super) fn show_rights(
     for right in before.iter().flat_map(|before| before.no_longer_asked(manifest)) {
         writeln!(out, "  {right} (no longer asked for)")?;
     }
-    Ok(())
+    before.iter().flat_map(|before| offers(before, manifest)).try_for_each(|item| writeln!(out, "  {item}"))
+}
+
+/// What is offered that is not as it was approved.
+fn offers(before: &Predecessor, manifest: &Manifest) -> Vec<Item> {
+    let items = before.difference(manifest).map(|difference| difference.items).unwrap_or_default();
+    items.into_iter().filter(|item| item.what != What::Right && item.waits()).collect()
 }
 
 /// What is granted of the plugin's ceiling: what the person says. Who has decided about all of it before is not asked
@@ -234,19 +221,28 @@ pub(super) fn consent(
     if yes {
         return Ok(ceiling);
     }
-    let decided = ceiling.iter().map(|right| before.and_then(|before| before.decided(right)));
-    if let Some(decided) = decided.collect::<Option<Vec<bool>>>() {
-        return Ok(ceiling.into_iter().zip(decided).filter_map(|(right, granted)| granted.then_some(right)).collect());
+    let decided = |asked: &Capability| before.is_some_and(|before| before.decided(asked).is_some());
+    let is_decided = manifest.capabilities.iter().all(decided);
+    let is_same = before.is_none_or(|before| offers(before, manifest).is_empty());
+    let carried = || before.map_or(Vec::new(), |before| before.carried(manifest, false));
+    if is_decided && is_same {
+        return Ok(carried());
     }
+    let (what, question, all) = if is_decided {
+        ("whether to use what it newly offers", "Use it with what it newly offers?", carried())
+    } else {
+        ("whether to grant its rights", "Grant all of them?", ceiling)
+    };
     let not_installed = format!("`{}` {} was not {done}", manifest.id, manifest.version);
     if !can_ask() {
-        return Err(Failure::usage(format!("{not_installed}: nobody can be asked whether to grant its rights"))
+        return Err(Failure::usage(format!("{not_installed}: nobody can be asked {what}"))
             .hint("pass `--yes` to grant all that it asks for"));
     }
-    if confirmed("Grant all of them?")? {
-        return Ok(ceiling);
+    if confirmed(question)? {
+        return Ok(all);
     }
-    Err(Failure::new(format!("{not_installed}: its rights were not granted")))
+    let reason = if is_decided { "what it newly offers was not approved" } else { "its rights were not granted" };
+    Err(Failure::new(format!("{not_installed}: {reason}")))
 }
 
 pub(super) async fn remove(runtime: &Runtime, plugin: &str, keep_data: bool, json: bool) -> Result<(), Failure> {
@@ -315,8 +311,15 @@ impl From<SourceError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let told = match error {
-            StoreError::System { .. } | StoreError::Index { .. } => Self::new(error.to_string()),
-            StoreError::NotInstalled { .. } => Self::usage(error.to_string()),
+            StoreError::System { .. }
+            | StoreError::Index { .. }
+            | StoreError::Lockfile(_)
+            | StoreError::SameVersion { .. }
+            | StoreError::Downgrade { .. } => Self::new(error.to_string()),
+            StoreError::NotInstalled { .. }
+            | StoreError::NothingBefore { .. }
+            | StoreError::NothingWaits { .. }
+            | StoreError::OtherTerms { .. } => Self::usage(error.to_string()),
         };
         told.hint(error.hint())
     }

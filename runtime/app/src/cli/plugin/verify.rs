@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use acp_runtime_agent::capability::PluginId;
-use acp_runtime_host::package::{Digest, Installed, LocalSource, manifest_of};
+use acp_runtime_host::package::{Digest, Installed, Kept, LocalSource, manifest_of};
 use acp_runtime_host::publishers::{Publishers, Standing};
 use serde_json::json;
 
@@ -30,8 +30,8 @@ pub(super) fn verify(runtime: &Runtime, arguments: VerifyArguments) -> Result<()
     let findings = if let Some(plugin) = plugin {
         vec![one(runtime, &publishers, plugin)?]
     } else {
-        let installed = runtime.shelf().installed().list()?;
-        installed.iter().map(|(id, installed)| kept(runtime, &publishers, id, installed)).collect()
+        let kept = runtime.shelf().installed().kept()?;
+        kept.iter().map(|(id, kept)| installed(runtime, &publishers, id, kept)).collect::<Result<_, _>>()?
     };
     let bad = findings.iter().filter(|finding| !finding.is_good).count();
     let mut out = io::stdout();
@@ -57,11 +57,11 @@ pub(super) fn verify(runtime: &Runtime, arguments: VerifyArguments) -> Result<()
 
 fn one(runtime: &Runtime, publishers: &Publishers, plugin: OsString) -> Result<Finding, Failure> {
     if let Some(id) = plugin.to_str().and_then(|text| PluginId::new(text).ok()) {
-        let installed = runtime.shelf().installed().list()?;
-        let installed = installed.get(&id).ok_or_else(|| {
+        let all = runtime.shelf().installed().kept()?;
+        let kept = all.get(&id).ok_or_else(|| {
             Failure::usage(format!("`{id}` is not installed")).hint("see `acp-runtime plugin list`, or name a file")
         })?;
-        return Ok(kept(runtime, publishers, &id, installed));
+        return installed(runtime, publishers, &id, kept);
     }
     let path = PathBuf::from(plugin);
     let fetched = LocalSource::read(&path)?;
@@ -73,34 +73,43 @@ fn one(runtime: &Runtime, publishers: &Publishers, plugin: OsString) -> Result<F
     Ok(Finding { name, version, digest: Some(fetched.digest), what, is_good })
 }
 
-/// An installed plugin: its file, and the signature that it came with.
-fn kept(runtime: &Runtime, publishers: &Publishers, id: &PluginId, installed: &Installed) -> Finding {
+/// An installed plugin: all files that are kept of it, what was noted of them, and the signatures that they came with.
+fn installed(runtime: &Runtime, publishers: &Publishers, id: &PluginId, kept: &Kept) -> Result<Finding, Failure> {
     let store = runtime.shelf().installed();
-    let (what, is_good) = match store.package(installed).and_then(|package| Ok((package.bytes()?.0, package))) {
-        Err(error) => (error.to_string(), false),
-        Ok((_, package)) if package.manifest().id != *id || package.manifest().version != installed.version => {
-            let manifest = package.manifest();
-            (format!("its file is `{}` {}", manifest.id, manifest.version), false)
-        }
-        Ok((bytes, package)) => match store.signature(installed) {
-            Err(error) => (error.to_string(), false),
-            Ok(None) if installed.publisher.is_some() => ("its signature is gone".to_owned(), false),
-            // It was installed so, by a person who was told.
-            Ok(None) => ("as it was installed; nobody has signed it".to_owned(), true),
-            Ok(Some(signature)) => {
-                let signatures = [signature];
-                let digest = installed.digest;
-                let arrival = Arrival { manifest: package.manifest(), bytes: &bytes, digest, signatures: &signatures };
-                judge(arrival, publishers)
-            }
-        },
+    if let Some(difference) = store.unlocked(id, &kept.active)? {
+        writeln!(io::stderr(), "warning: `{id}`: {difference}")?;
+    }
+    let problems = store.verify(id, kept);
+    let (what, is_good) = if problems.is_empty() {
+        [Some(&kept.active), kept.previous.as_ref(), kept.waiting.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(|version| signed(runtime, publishers, version))
+            // What is used is told of; another version only where something is wrong with it.
+            .reduce(|told, other| if told.1 && !other.1 { other } else { told })
+            .unwrap_or_default()
+    } else {
+        (problems.join("; "), false)
     };
-    Finding {
-        name: id.to_string(),
-        version: Some(installed.version.to_string()),
-        digest: Some(installed.digest),
-        what,
-        is_good,
+    let (version, digest) = (Some(kept.active.version.to_string()), Some(kept.active.digest));
+    Ok(Finding { name: id.to_string(), version, digest, what, is_good })
+}
+
+/// The signature that a version came with.
+fn signed(runtime: &Runtime, publishers: &Publishers, version: &Installed) -> (String, bool) {
+    let store = runtime.shelf().installed();
+    let read = store.package(version).and_then(|package| Ok((package.bytes()?.0, package)));
+    match (read, store.signature(version)) {
+        (Err(error), _) => (error.to_string(), false),
+        (_, Err(error)) => (error.to_string(), false),
+        (_, Ok(None)) if version.publisher.is_some() => ("its signature is gone".to_owned(), false),
+        // It was installed so, by a person who was told.
+        (_, Ok(None)) => ("as it was installed; nobody has signed it".to_owned(), true),
+        (Ok((bytes, package)), Ok(Some(signature))) => {
+            let (signatures, digest) = ([signature], version.digest);
+            let arrival = Arrival { manifest: package.manifest(), bytes: &bytes, digest, signatures: &signatures };
+            judge(arrival, publishers)
+        }
     }
 }
 

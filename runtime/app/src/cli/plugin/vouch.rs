@@ -9,7 +9,6 @@ use acp_runtime_host::package::signature::{Minisign, PublicKey, SignatureKind as
 use acp_runtime_host::publishers::{Distrust, Moment, Publishers, Standing, TrustStore, TrustStoreError};
 use jiff::Timestamp;
 
-use super::super::arguments::InstallArguments;
 use super::super::confirm::{can_ask, confirmed};
 use super::super::failure::Failure;
 use crate::settings::Requirement;
@@ -44,6 +43,15 @@ impl Arrival<'_> {
     fn name(&self) -> String {
         format!("`{}` {}", self.manifest.id, self.manifest.version)
     }
+}
+
+/// What the person has said beforehand of who stands for it.
+#[derive(Default)]
+pub(super) struct Leave {
+    /// The fingerprint of a publisher's key, or the key, that is trusted from now on.
+    pub(super) publisher: Option<String>,
+    /// The digest of a file that nobody needs to have signed.
+    pub(super) unsigned: Option<Digest>,
 }
 
 /// Who stands for it.
@@ -89,7 +97,7 @@ pub(super) fn vouch(
     store: &TrustStore,
     arrival: Arrival<'_>,
     requirement: Requirement,
-    arguments: &InstallArguments,
+    leave: &Leave,
 ) -> Result<Vouched, Failure> {
     let publishers = store.read()?;
     let (name, namespace) = (arrival.name(), arrival.manifest.id.namespace().to_owned());
@@ -99,7 +107,7 @@ pub(super) fn vouch(
     match standing {
         Standing::Trusted { publisher, key } => Ok(Vouched::By(Voucher { publisher, key, new: false })),
         Standing::New { key, similar } => {
-            if let Some(expected) = &arguments.trust_publisher {
+            if let Some(expected) = &leave.publisher {
                 return expect(&name, expected, &key).map(|()| new(key));
             }
             introduce(&mut io::stderr(), &name, &namespace, &key, &similar)?;
@@ -123,7 +131,7 @@ pub(super) fn vouch(
             }
         }
         Standing::Stranger { key } => {
-            let given = arguments.trust_publisher.as_ref().and_then(|given| given.parse::<PublicKey>().ok());
+            let given = leave.publisher.as_ref().and_then(|given| given.parse::<PublicKey>().ok());
             if let Some(given) = given {
                 return match arrival.signature_of(&given) {
                     Some(_) => Ok(new(given)),
@@ -139,8 +147,8 @@ pub(super) fn vouch(
             );
             require(&name, &why, hint, requirement)
         }
-        Standing::Unsigned { .. } if arguments.allow_unsigned == Some(arrival.digest) => Ok(Vouched::ByNobody(None)),
-        Standing::Unsigned { .. } if arguments.allow_unsigned.is_some() => {
+        Standing::Unsigned { .. } if leave.unsigned == Some(arrival.digest) => Ok(Vouched::ByNobody(None)),
+        Standing::Unsigned { .. } if leave.unsigned.is_some() => {
             let is = arrival.digest;
             Err(Failure::new(format!("{name} was refused: it is not signed, and its digest is another one ({is})"))
                 .hint("see that it is what you have looked at"))
