@@ -184,7 +184,7 @@ async fn a_bundled_plugin_is_never_replaced_and_links_are_never_followed() {
 async fn a50_hooks_of_a_project_run_once_they_are_trusted_and_not_before() {
     let scenario = "quiet = true\nrepeat = true\n[[reply]]\nsteps = [{ text = \"Done.\" }]\n";
     let runtime = Runtime::scripted(scenario).config(
-        "[limits]\nhook_milliseconds = 5000\n[plugins.settings.\"test:meddler\"]\non = \"user-message\"\n\
+        "[limits.plugin]\nhook_milliseconds = 5000\n[plugins.settings.\"test:meddler\"]\non = \"user-message\"\n\
          does = \"block\"\ntext = \"the project says no\"\n",
     );
     let plugin = runtime.project().join(".acp-runtime/plugins/meddler.wasm");
