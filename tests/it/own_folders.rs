@@ -46,7 +46,8 @@ fn holding(name: &str, folder: &Path) -> Option<PathBuf> {
 
 #[tokio::test]
 async fn a15_a_guest_that_fills_its_folders_is_told_that_they_are_full() {
-    let runtime = runtime("");
+    // Ten thousand files take a busy disk longer than a call usually has.
+    let runtime = runtime("[limits.plugin]\ncpu_seconds = 60\n");
     let editor = runtime.editor().await;
     let session = editor.new_session().await;
     let full = "no storage space";
