@@ -61,7 +61,7 @@ fn cached(runtime: &Runtime) -> Vec<String> {
 
 #[test]
 fn a37_a_component_that_is_made_to_be_slow_or_hungry_is_not_installed() {
-    let runtime = Runtime::new().config("[limits.plugin]\ncompile_seconds = 1\n");
+    let runtime = Runtime::new().config("[plugins]\nbundled = false\n[limits.plugin]\ncompile_seconds = 1\n");
     let million = module(1_000_000, b"");
     let huge = module(1, &branches(400_000));
     let wide = module(20_000, &branches(60));
@@ -78,7 +78,7 @@ fn a37_a_component_that_is_made_to_be_slow_or_hungry_is_not_installed() {
     assert_eq!(cached(&runtime), Vec::<String>::new());
     runtime.assert_no_process_left();
 
-    let runtime = Runtime::new().config("[limits.plugin]\ncompile_memory = 536870912\n");
+    let runtime = Runtime::new().config("[plugins]\nbundled = false\n[limits.plugin]\ncompile_memory = 536870912\n");
     let path = with_module(&runtime, "huge", &huge).display().to_string();
     let refused = runtime.run(&["plugin", "install", "--yes", &path]);
     let why = "compiling it took more memory than 512 MiB (`limits.plugin.compile_memory`)";
