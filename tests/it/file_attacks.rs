@@ -157,7 +157,8 @@ async fn a12_another_name_and_the_kernel_s_files_are_no_way_to_what_is_elsewhere
     fs::hard_link(&secret, runtime.project().join("all").join("hard")).unwrap();
     let made_up =
         [("proc", "/proc"), ("self", "/proc/self"), ("fd", "/proc/self/fd"), ("environ", "/proc/self/environ")];
-    for (link, target) in made_up.iter().chain(&[("sys", "/sys"), ("shm", "/dev/shm"), ("memory", "/proc/self/mem")]) {
+    let more = [("sys", "/sys"), ("shm", "/dev/shm"), ("memory", "/proc/self/mem"), ("top", "/proc/self/root")];
+    for (link, target) in made_up.iter().chain(&more) {
         symlink(target, runtime.project().join("all").join(link)).unwrap();
     }
     let editor = runtime.editor().await;
@@ -170,7 +171,7 @@ async fn a12_another_name_and_the_kernel_s_files_are_no_way_to_what_is_elsewhere
         "/workspace/all/environ",
         "/workspace/all/self/environ",
         "/workspace/all/self/cwd/inside.txt",
-        "/workspace/all/self/root/etc/hostname",
+        "/workspace/all/top/etc/hostname",
         "/workspace/all/fd/0",
         "/workspace/all/fd/3",
         "/workspace/all/proc/self/environ",
