@@ -3,7 +3,7 @@
 //! For tests. A [`Fuzz`] hands them to a check one after another: a panic is told with the input that it came of and the
 //! seed that makes it again, and so is an input that takes too long; one that takes for ever ends the process. Each is
 //! tried in two ways: [`Fuzz::quick`] always makes the same ones, and few; [`Fuzz::slow`] makes others each time, for a
-//! quarter of a minute.
+//! quarter of a minute, unless `PROPTEST_RNG_SEED` says where to begin, as it does for properties.
 
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -58,9 +58,12 @@ impl Fuzz {
 
     /// Tries others for a while. What fails is made again by [`Fuzz::again`] with the seed that is told.
     pub fn slow(&self, check: impl Fn(&[u8])) {
-        let seed = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(1, |since| since.as_secs() ^ u64::from(since.subsec_nanos()) << 32);
+        #[expect(clippy::disallowed_methods, reason = "not a setting of the program: tests are made again with it")]
+        let wanted = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed = wanted.unwrap_or_else(|| {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            since.as_secs() ^ u64::from(since.subsec_nanos()) << 32
+        });
         let (watch, until) = (Watch::begin(), Instant::now() + SLOW);
         self.go(&watch, seed, |_| Instant::now() < until, check);
     }

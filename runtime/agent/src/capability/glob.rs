@@ -58,6 +58,10 @@ impl PathGlob {
     /// Parses the same where small letters and capitals are one, as they are in names on some disks. Where something is
     /// forbidden by it, what lies below is not.
     pub fn parse_in_any_case(pattern: &str) -> Result<Self, PathError> {
+        if !special(pattern) {
+            let path = WorkspacePath::new(RootId(0), pattern)?;
+            return Self::compiled(&escaped(path.as_str()), path.as_str().to_owned(), true);
+        }
         let pattern = normal_pattern(pattern)?;
         let glob = match folder_of_all(&pattern) {
             // The folder itself, too.
@@ -453,6 +457,9 @@ mod tests {
         assert!(literal != pattern && PathGlob::parse_in_any_case("a*").unwrap() != pattern);
         assert!(PathGlob::parse_in_any_case("Src/**").unwrap().matches("src"), "a folder is in its own");
         assert!(PathGlob::parse_in_any_case(".").unwrap().matches(""), "the root can be named");
+        for (plain, path) in [("a/../Src", "src"), ("a/..", ""), ("Odd}]", "odd}]")] {
+            assert!(PathGlob::parse_in_any_case(plain).unwrap().matches(path), "{plain} is read as a path");
+        }
         assert!(PathGlob::parse_in_any_case("Src/*.rs").unwrap().may_meet(&PathGlob::subtree("src")));
         let any_case = PathGlob::parse_in_any_case("**/*.git/Config").unwrap();
         for (text, yes) in [("a/.GIT/config", true), (".Git/CONFIG", true), ("a/.git/config2", false)] {
