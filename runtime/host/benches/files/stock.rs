@@ -35,8 +35,8 @@ impl Stock {
         Self { engine, guest }
     }
 
-    /// Calls a tool in a fresh instance, which sees `root` and may read it.
-    pub(crate) async fn call(&self, root: &Path, tool: &str, arguments: &str) {
+    /// Calls a tool in a fresh instance, which sees `root` and may read it, and shows what it answers.
+    pub(crate) async fn call(&self, root: &Path, tool: &str, arguments: &str) -> String {
         let mut wasi = WasiCtxBuilder::new();
         wasi.preopened_dir(root, "/workspace", FsPerms::ReadOnly).unwrap();
         let mut store = Store::new(&self.engine, State { wasi: wasi.build(), table: ResourceTable::new() });
@@ -49,6 +49,7 @@ impl Stock {
         let arguments = [Val::String(tool.to_owned()), Val::String(arguments.to_owned()), context];
         call.call_async(&mut store, &arguments, &mut outcome).await.unwrap();
         assert!(matches!(outcome, [Val::Result(Ok(_))]), "{outcome:?}");
+        format!("{outcome:?}")
     }
 }
 
