@@ -43,7 +43,7 @@ pub use commands::command_catalog;
 pub use directory::Sessions;
 pub use fork::{Fork, ForkPoint, ForkSide, branch};
 pub use ordered::{OrderedApprover, OrderedElicitor, OrderedTerminal};
-pub use outbox::{Audience, Haste, Outbox};
+pub use outbox::{Audience, Haste, Outbox, of_this_turn};
 pub use prompt::{Answer, Fault, Prompt, PromptError, Withdrawal};
 pub use subagent::{Subagents, Task};
 

@@ -41,12 +41,12 @@ pub(crate) struct Compiled {
 
 /// What is done with an instance.
 pub(crate) trait Work<T>:
-    for<'a> FnOnce(&'a mut Guest, &'a Exports) -> BoxFuture<'a, Result<T, GuestError>> + Send
+    for<'a> FnOnce(&'a mut Guest, &'a Exports) -> BoxFuture<'a, Result<T, GuestError>> + Send + 'static
 {
 }
 
 impl<T, F> Work<T> for F where
-    F: for<'a> FnOnce(&'a mut Guest, &'a Exports) -> BoxFuture<'a, Result<T, GuestError>> + Send
+    F: for<'a> FnOnce(&'a mut Guest, &'a Exports) -> BoxFuture<'a, Result<T, GuestError>> + Send + 'static
 {
 }
 
@@ -106,16 +106,21 @@ impl Compiled {
     }
 
     /// Does `work` in an instance of its own, until it is done, trapped, out of time or cancelled.
-    pub(crate) async fn run<T>(&self, call: Call, mounts: &[Mount], work: impl Work<T>) -> Result<T, CallError> {
+    pub(crate) async fn run<T: Send + 'static>(
+        self: &Arc<Self>,
+        call: Call,
+        mounts: Vec<Mount>,
+        work: impl Work<T>,
+    ) -> Result<T, CallError> {
         self.run_once(call, mounts, None, work).await.map(|(value, _)| value)
     }
 
     /// Does `work` in the instance that `seat` keeps warm, or in a new one that it keeps then. Where another call sits
     /// there, the work has an instance of its own.
-    pub(crate) async fn run_warm<T>(
-        &self,
+    pub(crate) async fn run_warm<T: Send + 'static>(
+        self: &Arc<Self>,
         call: Call,
-        mounts: &[Mount],
+        mounts: Vec<Mount>,
         seat: &WarmSeat,
         work: impl Work<T>,
     ) -> Result<T, CallError> {
@@ -133,45 +138,46 @@ impl Compiled {
         Ok(value)
     }
 
-    async fn run_once<T>(
-        &self,
+    async fn run_once<T: Send + 'static>(
+        self: &Arc<Self>,
         call: Call,
-        mounts: &[Mount],
+        mounts: Vec<Mount>,
         kept: Option<Kept>,
         work: impl Work<T>,
     ) -> Result<(T, Kept), CallError> {
         let (deadline, cancel, limits) = (call.deadline.clone(), call.cancel.clone(), call.limits.clone());
         let _running = self.sandbox.engine.clock().run();
-        let working = async {
+        let (compiled, thread) = (self.clone(), call.thread.clone());
+        let working = thread.run(async move {
             let mut kept = match kept {
-                Some(kept) => kept.enter(call),
-                None => self.begin(call, mounts).await?,
+                Some(kept) => kept.enter(call).await,
+                None => compiled.begin(call, mounts).await?,
             };
             kept.guest.store().set_epoch_deadline(1);
-            match work(&mut kept.guest, &self.exports).await {
+            match work(&mut kept.guest, &compiled.exports).await {
                 Ok(value) => {
                     kept.leave();
                     Ok((value, kept))
                 }
                 Err(error) => Err(failure::of(error, kept.guest.state())),
             }
-        };
+        });
         let cancelled = async {
             cancel.cancelled().await;
             tokio::time::sleep(limits.time.grace).await;
         };
         tokio::select! {
             biased;
-            done = working => if cancel.is_cancelled() { Err(CallError::Cancelled) } else { done },
+            done = working => done.filter(|_| !cancel.is_cancelled()).unwrap_or(Err(CallError::Cancelled)),
             () = cancelled => Err(CallError::Cancelled),
             () = deadline.expired() => Err(CallError::TimedOut(format!("it took longer than {:?}", limits.time.wall))),
         }
     }
 
-    async fn begin(&self, call: Call, mounts: &[Mount]) -> Result<Kept, CallError> {
+    async fn begin(&self, call: Call, mounts: Vec<Mount>) -> Result<Kept, CallError> {
         let slot = self.sandbox.engine.slot().await;
         let (crossing, handles) = (call.limits.traffic.crossing, call.limits.space.handles);
-        let state = PluginState::new(call, mounts)
+        let state = PluginState::new(call, &mounts)
             .map_err(|error| CallError::Unusable(format!("a folder cannot be opened for the plugin: {error}")))?;
         let mut store = Store::new(self.sandbox.engine.engine(), state);
         store.limiter(|state| &mut state.limiter);
@@ -189,7 +195,7 @@ impl Compiled {
             })
         });
         match self.component.instantiate_async(&mut store).await {
-            Ok(instance) => Ok(Kept::new(Guest::new(store, instance), mounts.to_vec(), slot)),
+            Ok(instance) => Ok(Kept::new(Guest::new(store, instance), mounts, slot)),
             Err(error) => Err(failure::of(GuestError::Stopped(error), store.data_mut())),
         }
     }

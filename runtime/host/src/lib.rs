@@ -30,6 +30,7 @@
 //! | `wasi` | WASI as guests have it |
 //! | `imports` | what guests can ask the host for, one file for each interface |
 //! | `bindings` | the generated types, and what guests export |
+//! | `call_thread` | the thread that a call runs on |
 //! | `instance` | one call: an instance, its deadline and its end |
 //! | [`plugin_host`] | plugins as tools, panels, commands and hooks of a session |
 //! | [`build`] | from a component and a `plugin.toml` to a plugin |
@@ -37,6 +38,7 @@
 
 mod bindings;
 pub mod build;
+mod call_thread;
 pub mod compile;
 mod crew;
 pub mod difference;

@@ -29,6 +29,7 @@ use self::hook::{BrokenHook, HookDesk};
 use self::names::Specs;
 use self::narrower::{Narrower, Turns};
 use self::workshop::{Compiling, Workshop};
+use crate::call_thread::CallThread;
 use crate::compile::Compiler;
 use crate::crew::Crew;
 use crate::egress::Egress;
@@ -256,7 +257,7 @@ impl PluginHost {
         let compiled = self.workshop.begin(&Crew::Awaited, &limits, move || Ok((component, digest))).await?;
         let desks = self.surroundings.desks(&Publisher::default(), id, &limits, &[]);
         let call = new_call(id, &limits, &desks, &Record::default(), None, CancellationToken::new());
-        compiled.run(call, &[], |guest, exports| guest.inventory(exports).boxed()).await
+        compiled.run(call, Vec::new(), |guest, exports| guest.inventory(exports).boxed()).await
     }
 }
 
@@ -345,5 +346,6 @@ fn new_call(
         cancel,
         log: CallLog::new(plugin.clone(), limits.clone(), record.clone(), desks.secrets.filter().clone()),
         runs: 0,
+        thread: CallThread::default(),
     }
 }

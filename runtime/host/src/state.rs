@@ -29,6 +29,7 @@ pub(crate) use self::deadline::Deadline;
 pub(crate) use self::error::HostError;
 pub(crate) use self::files::{Files, Place};
 pub(crate) use self::log::CallLog;
+use crate::call_thread::CallThread;
 use crate::egress::{Desk, Gatekeeper};
 use crate::kv::KvDesk;
 use crate::limits::{Limits, SpaceLimits};
@@ -70,6 +71,8 @@ pub(crate) struct Call {
     pub(crate) log: CallLog,
     /// How many programs it has run.
     pub(crate) runs: u32,
+    /// Where it runs.
+    pub(crate) thread: CallThread,
 }
 
 /// What all calls of a plugin have in common. Clones are the same.

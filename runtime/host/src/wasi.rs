@@ -33,8 +33,9 @@ use crate::own_files::Own;
 use crate::scope::SessionScope;
 use crate::state::{Place, PluginState};
 
-/// Whether a guest's handle may block the thread that it is used on: file calls have threads of their own.
-const BLOCKS: bool = false;
+/// Whether a guest's handle may block the thread that it is used on: whoever asks for folders is moved to one that may wait
+/// ([`CallThread`](crate::call_thread)).
+const BLOCKS: bool = true;
 
 /// What guests are answered.
 type Answer<T> = (Result<T, ErrorCode>,);
@@ -78,7 +79,8 @@ fn answer<T>(outcome: FsResult<T>) -> wasmtime::Result<Answer<T>> {
 
 /// The folders that a guest begins with, as handles and where it sees them.
 async fn folders(state: &mut PluginState) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
-    open_own(state).await;
+    state.call.thread.may_block().await;
+    open_own(state);
     let (files, table) = state.files();
     let mut mounted = Vec::with_capacity(files.mounted().len());
     for mount in files.mounted() {
@@ -96,7 +98,7 @@ async fn folders(state: &mut PluginState) -> wasmtime::Result<Vec<(Resource<Desc
 }
 
 /// Opens the folders of the plugin's own, when the guest first looks for folders. One that cannot be opened is left out.
-async fn open_own(state: &mut PluginState) {
+fn open_own(state: &mut PluginState) {
     let Some(session) = &state.call.session else { return };
     let (own_files, project, plugin) =
         (state.call.desks.own_files.clone(), session.scope.project.clone(), state.call.plugin.clone());
@@ -105,15 +107,15 @@ async fn open_own(state: &mut PluginState) {
         return;
     }
     let granted = files.granted().to_vec();
-    let open = move |which: OwnFolder| match own_files.open(which, &project) {
+    let open = |which: OwnFolder| match own_files.open(which, &project) {
         Ok(own) => Some(Arc::new(own)),
         Err(error) => {
             tracing::warn!("plugin `{plugin}` runs without `/{}`, which cannot be opened: {error}", which.as_str());
             None
         }
     };
-    let opened = tokio::task::spawn_blocking(move || granted.into_iter().filter_map(open).collect::<Vec<Arc<Own>>>());
-    state.files().0.keep(opened.await.unwrap_or_default());
+    let opened = granted.into_iter().filter_map(open).collect();
+    state.files().0.keep(opened);
 }
 
 /// A folder as a guest sees it, and what it was lent of the session.
@@ -150,13 +152,6 @@ impl Seen {
     /// The folder itself.
     fn dir(&self) -> FsResult<cap_std::fs::Dir> {
         Ok(cap_std::fs::Dir::from_std_file(self.folder.dir.try_clone()?))
-    }
-
-    /// Works with it, off the async threads.
-    async fn work<T: Send + 'static>(&self, work: impl FnOnce(&Self) -> FsResult<T> + Send + 'static) -> FsResult<T> {
-        let seen = self.clone();
-        let done = tokio::task::spawn_blocking(move || work(&seen));
-        done.await.unwrap_or_else(|error| Err(FsError::trap(wasmtime::Error::msg(error.to_string()))))
     }
 }
 

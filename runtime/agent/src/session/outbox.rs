@@ -20,6 +20,7 @@ use crate::event::{ContextSize, EventSink, SessionEvent, TurnEnd};
 use crate::panel::StalePanels;
 use crate::store::{KeptOutput, SessionStore, StoreError};
 use crate::tool::ToolError;
+use crate::trace::TraceContext;
 use crate::transcript::{Conversation, MessageId, SessionId, Spending, ToolCallId};
 
 /// Events that may wait before the turn is held back.
@@ -32,6 +33,17 @@ const JOINED: usize = 8 * 1024;
 tokio::task_local! {
     /// The turn that the task works for.
     static TURN: u64;
+}
+
+/// Does work on another thread, or in another task, as a part of the turn and of the trace that this task works for.
+pub fn of_this_turn<F: Future>(work: F) -> impl Future<Output = F::Output> + use<F> {
+    let (turn, trace) = (TURN.try_with(|turn| *turn), TraceContext::current());
+    async move {
+        match turn {
+            Ok(turn) => TURN.scope(turn, trace.within(work)).await,
+            Err(_) => trace.within(work).await,
+        }
+    }
 }
 
 /// Whoever is shown what happens in a session.

@@ -27,11 +27,15 @@ impl Kept {
         Self { guest, mounts, used: Instant::now(), watched: false, _slot: slot }
     }
 
-    /// Puts the next call into the instance; its lines go where those of the first went.
-    pub(super) fn enter(mut self, call: Call) -> Self {
+    /// Puts the next call into the instance; its lines go where those of the first went, and what it has opened may block
+    /// its thread, too.
+    pub(super) async fn enter(mut self, call: Call) -> Self {
         let state = self.guest.state();
         let log = state.call.log.clone();
         log.reset();
+        if state.call.thread.leaves_executor() {
+            call.thread.may_block().await;
+        }
         state.call = Call { log, ..call };
         state.limiter.refused = None;
         self

@@ -105,7 +105,7 @@ impl BoundPlugin {
     }
 
     /// Does the work, and remembers how that went.
-    async fn run<T>(
+    async fn run<T: Send + 'static>(
         &self,
         tool_call: Option<ToolCallId>,
         folders: Folders,
@@ -119,7 +119,7 @@ impl BoundPlugin {
     }
 
     /// Waits for its settings, its turn and the compiled component, asks the gate for the folders, and does the work.
-    async fn work<T>(
+    async fn work<T: Send + 'static>(
         &self,
         tool_call: Option<ToolCallId>,
         folders: Folders,
@@ -131,8 +131,8 @@ impl BoundPlugin {
         // It stands still while a person is asked.
         let (clock, begin) = (call.deadline.clone(), call.deadline.left());
         let outcome = match &self.seat {
-            Some(seat) => compiled.run_warm(call, &mounts, seat, work).await,
-            None => compiled.run(call, &mounts, work).await,
+            Some(seat) => compiled.run_warm(call, mounts, seat, work).await,
+            None => compiled.run(call, mounts, work).await,
         };
         self.plugin.record.ran(begin.saturating_sub(clock.left()));
         outcome

@@ -73,7 +73,7 @@ impl PluginHook {
         let clock = call.deadline.clone();
         let told = occurrence.clone();
         let outcome = compiled
-            .run(call, &[], move |guest, exports| async move { guest.handle(exports, &told).await }.boxed())
+            .run(call, Vec::new(), move |guest, exports| async move { guest.handle(exports, &told).await }.boxed())
             .await;
         plugin.record.ran(begin.saturating_sub(clock.left()));
         outcome

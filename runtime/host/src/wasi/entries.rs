@@ -85,28 +85,22 @@ pub(super) fn link(files: &mut LinkerInstance<'_, PluginState>) -> wasmtime::Res
 }
 
 /// The name where it may be looked at.
-async fn looked_at(state: &mut PluginState, handle: &Handle, follow: bool, path: String) -> FsResult<Spot> {
+fn looked_at(state: &mut PluginState, handle: &Handle, follow: bool, path: &str) -> FsResult<Spot> {
     let seen = Seen::by(state, handle)?;
-    seen.work(move |seen| {
-        let spot = seen.find(&path, follow)?;
-        if !seen.judge.shows(&spot.way) && !seen.judge.enters(&spot.way) {
-            seen.judge.read(&spot.way).map_err(super::refused)?;
-        }
-        Ok(spot)
-    })
-    .await
+    let spot = seen.find(path, follow)?;
+    if !seen.judge.shows(&spot.way) && !seen.judge.enters(&spot.way) {
+        seen.judge.read(&spot.way).map_err(super::refused)?;
+    }
+    Ok(spot)
 }
 
 /// The name where it may be written.
-async fn written(state: &mut PluginState, handle: &Handle, follow: bool, path: String) -> FsResult<Spot> {
+fn written(state: &mut PluginState, handle: &Handle, follow: bool, path: &str) -> FsResult<Spot> {
     let seen = Seen::by(state, handle)?;
     seen.must_be_writable()?;
-    seen.work(move |seen| {
-        let spot = seen.find(&path, follow)?;
-        seen.judge.write(&spot.way).map_err(super::refused)?;
-        Ok(spot)
-    })
-    .await
+    let spot = seen.find(path, follow)?;
+    seen.judge.write(&spot.way).map_err(super::refused)?;
+    Ok(spot)
 }
 
 /// A handle for the name's folder, for the one call that it is handed to.
@@ -127,7 +121,7 @@ async fn stat_at(
     follow: PathFlags,
     path: String,
 ) -> FsResult<DescriptorStat> {
-    let Spot { folder, name, .. } = looked_at(state, handle, follows(follow), path).await?;
+    let Spot { folder, name, .. } = looked_at(state, handle, follows(follow), &path)?;
     let folder = lend(state, handle, folder)?;
     let found = state.filesystem().stat_at(borrowed(&folder), PathFlags::empty(), name).await;
     state.table().delete(folder)?;
@@ -140,7 +134,7 @@ async fn metadata_hash_at(
     follow: PathFlags,
     path: String,
 ) -> FsResult<MetadataHashValue> {
-    let Spot { folder, name, .. } = looked_at(state, handle, follows(follow), path).await?;
+    let Spot { folder, name, .. } = looked_at(state, handle, follows(follow), &path)?;
     let folder = lend(state, handle, folder)?;
     let found = state.filesystem().metadata_hash_at(borrowed(&folder), PathFlags::empty(), name).await;
     state.table().delete(folder)?;
@@ -148,7 +142,7 @@ async fn metadata_hash_at(
 }
 
 async fn readlink_at(state: &mut PluginState, handle: &Handle, path: String) -> FsResult<String> {
-    let Spot { folder, name, .. } = looked_at(state, handle, false, path).await?;
+    let Spot { folder, name, .. } = looked_at(state, handle, false, &path)?;
     let folder = lend(state, handle, folder)?;
     let found = state.filesystem().readlink_at(borrowed(&folder), name).await;
     state.table().delete(folder)?;
@@ -156,7 +150,7 @@ async fn readlink_at(state: &mut PluginState, handle: &Handle, path: String) -> 
 }
 
 async fn create_directory_at(state: &mut PluginState, handle: &Handle, path: String) -> FsResult<()> {
-    let Spot { folder, name, .. } = written(state, handle, false, path).await?;
+    let Spot { folder, name, .. } = written(state, handle, false, &path)?;
     let own = own(state, handle)?;
     if let Some(own) = &own {
         own.meter().enter()?;
@@ -182,7 +176,7 @@ async fn set_times(
 }
 
 async fn set_times_at(state: &mut PluginState, (handle, follow, path, accessed, modified): SetTimes) -> FsResult<()> {
-    let Spot { folder, name, .. } = written(state, &handle, follows(follow), path).await?;
+    let Spot { folder, name, .. } = written(state, &handle, follows(follow), &path)?;
     let folder = lend(state, &handle, folder)?;
     let times = state.filesystem().set_times_at(borrowed(&folder), PathFlags::empty(), name, accessed, modified).await;
     state.table().delete(folder)?;
@@ -245,13 +239,12 @@ async fn removed(state: &mut PluginState, handle: &Handle, path: String) -> FsRe
     let seen = Seen::by(state, handle)?;
     seen.must_be_writable()?;
     if seen.judge.own().is_some() {
-        return seen.work(move |seen| seen.find(&path, false)).await;
+        return seen.find(&path, false);
     }
-    let wanted = path.clone();
-    let named = seen.work(move |seen| seen.find(&wanted, false)).await?.way.named;
+    let named = seen.find(&path, false)?.way.named;
     let permit = ask(&state.call, vec![Effect::Delete(named.scope())]).await?;
     // Links may lead elsewhere by now.
-    let spot = Seen::by(state, handle)?.work(move |seen| seen.find(&path, false)).await?;
+    let spot = Seen::by(state, handle)?.find(&path, false)?;
     holds(&permit, &Effect::Delete(spot.way.named.scope()), &Effect::Delete(spot.way.real.scope()))?;
     Ok(spot)
 }
@@ -271,23 +264,17 @@ async fn rename_at(
         }
         (Some(_), _) | (_, Some(_)) => return Err(ErrorCode::CrossDevice.into()),
     }
-    let (wanted_old, wanted_new) = (old.clone(), new.clone());
-    let named_from = seen_from.work(move |seen| seen.find(&wanted_old, false)).await?.way.named;
-    let named_to = seen_to.work(move |seen| seen.find(&wanted_new, false)).await?.way.named;
+    let named_from = seen_from.find(&old, false)?.way.named;
+    let named_to = seen_to.find(&new, false)?.way.named;
     // What stood there before is gone then.
     let effects = vec![Effect::Move { from: named_from, to: named_to.clone() }, Effect::Write(named_to.scope())];
     let permit = ask(&state.call, effects).await?;
     let (seen_from, seen_to) = (Seen::by(state, from)?, Seen::by(state, to)?);
-    let place = seen_to.work(move |seen| seen.find(&new, false)).await?;
-    let target = place.way.clone();
-    let moved = seen_from.work(move |seen| {
-        let spot = seen.find(&old, false)?;
-        if spot.folder.symlink_metadata(&spot.name).is_ok_and(|found| found.is_dir()) {
-            refuse_denied_below(seen, &spot, &target)?;
-        }
-        Ok(spot)
-    });
-    let moved = moved.await?;
+    let place = seen_to.find(&new, false)?;
+    let moved = seen_from.find(&old, false)?;
+    if moved.folder.symlink_metadata(&moved.name).is_ok_and(|found| found.is_dir()) {
+        refuse_denied_below(&seen_from, &moved, &place.way)?;
+    }
     let named = Effect::Move { from: moved.way.named.clone(), to: place.way.named.clone() };
     let real = Effect::Move { from: moved.way.real.clone(), to: place.way.real.clone() };
     holds(&permit, &named, &real)?;
@@ -305,8 +292,8 @@ async fn rename_own(
     (from, seen_from, old): (&Handle, Seen, String),
     (to, seen_to, new): (&Handle, Seen, String),
 ) -> FsResult<()> {
-    let moved = seen_from.work(move |seen| seen.find(&old, false)).await?;
-    let place = seen_to.work(move |seen| seen.find(&new, false)).await?;
+    let moved = seen_from.find(&old, false)?;
+    let place = seen_to.find(&new, false)?;
     let replaced = counted(state, to, &place.folder, &place.name)?;
     let is_itself = moved.way.real == place.way.real;
     let folder = lend(state, from, moved.folder)?;

@@ -19,10 +19,10 @@ pub(super) fn link(files: &mut LinkerInstance<'_, PluginState>) -> wasmtime::Res
         store.data_mut().table().delete::<Listing>(Resource::new_own(listing))?;
         Ok(())
     })?;
-    files.func_wrap_async(
+    files.func_wrap(
         "[method]descriptor.read-directory",
         |mut store: StoreContextMut<'_, PluginState>, (handle,): (Resource<Descriptor>,)| {
-            Box::new(async move { answer(read_directory(store.data_mut(), &handle).await) })
+            answer(read_directory(store.data_mut(), &handle))
         },
     )?;
     files.func_wrap(
@@ -34,8 +34,8 @@ pub(super) fn link(files: &mut LinkerInstance<'_, PluginState>) -> wasmtime::Res
     )
 }
 
-async fn read_directory(state: &mut PluginState, handle: &Resource<Descriptor>) -> FsResult<Resource<Listing>> {
-    let entries = Seen::by(state, handle)?.work(entries).await?;
+fn read_directory(state: &mut PluginState, handle: &Resource<Descriptor>) -> FsResult<Resource<Listing>> {
+    let entries = entries(&Seen::by(state, handle)?)?;
     Ok(state.table().push(Listing(entries.into_iter()))?)
 }
 

@@ -18,18 +18,15 @@ use crate::state::{Place, PluginState};
 type Arguments = (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFlags);
 
 pub(super) fn link(files: &mut LinkerInstance<'_, PluginState>) -> wasmtime::Result<()> {
-    files.func_wrap_async(
+    files.func_wrap(
         "[method]descriptor.open-at",
         |mut store: StoreContextMut<'_, PluginState>, arguments: Arguments| {
-            Box::new(async move { answer(open_at(store.data_mut(), arguments).await) })
+            answer(open_at(store.data_mut(), arguments))
         },
     )
 }
 
-async fn open_at(
-    state: &mut PluginState,
-    (handle, follow, path, how, rights): Arguments,
-) -> FsResult<Resource<Descriptor>> {
+fn open_at(state: &mut PluginState, (handle, follow, path, how, rights): Arguments) -> FsResult<Resource<Descriptor>> {
     let wish = Wish::new(how, rights)?;
     let seen = Seen::by(state, &handle)?;
     if wish.writes() {
@@ -37,11 +34,8 @@ async fn open_at(
     }
     let (mode, perms, own) = (wish.mode, seen.folder.perms, seen.judge.own().cloned());
     let follow = follow.contains(PathFlags::SYMLINK_FOLLOW);
-    let opened = seen.work(move |seen| {
-        let spot = seen.find(&path, follow)?;
-        Ok((wish.open(&spot, seen)?, spot.way))
-    });
-    let (opened, way) = opened.await?;
+    let spot = seen.find(&path, follow)?;
+    let (opened, way) = (wish.open(&spot, &seen)?, spot.way);
     let (opened, file) = match opened {
         Opened::Folder(folder) => (Descriptor::Dir(Dir::new(folder, perms, mode, BLOCKS)), None),
         Opened::File(file, id) => (Descriptor::File(file), id),
