@@ -10,6 +10,9 @@ use regex::bytes::{Regex, RegexBuilder};
 use super::path::{below, displayed, or_dot, shown};
 use super::{PathError, RootId, WorkspacePath};
 
+/// Bytes of a compiled pattern. What it costs to match one grows with that, and patterns are written by strangers, too.
+const LARGEST: usize = 128 * 1024;
+
 /// A set of relative paths.
 #[derive(Clone)]
 pub struct PathGlob {
@@ -50,8 +53,9 @@ impl PathGlob {
         }
         let pattern = normal_pattern(pattern)?;
         match folder_of_all(&pattern) {
-            Some(folder) => Ok(Self::subtree(WorkspacePath::new(RootId(0), folder)?.as_str())),
-            None => Self::compiled(&pattern, pattern.clone(), false),
+            Some(folder) if !special(folder) => Ok(Self::subtree(WorkspacePath::new(RootId(0), folder)?.as_str())),
+            Some(folder) => Self::compiled(&[folder, &pattern], &pattern, false),
+            None => Self::compiled(&[&pattern], &pattern, false),
         }
     }
 
@@ -60,29 +64,40 @@ impl PathGlob {
     pub fn parse_in_any_case(pattern: &str) -> Result<Self, PathError> {
         if !special(pattern) {
             let path = WorkspacePath::new(RootId(0), pattern)?;
-            return Self::compiled(&escaped(path.as_str()), path.as_str().to_owned(), true);
+            return Self::compiled(&[&escaped(path.as_str())], path.as_str(), true);
         }
         let pattern = normal_pattern(pattern)?;
-        let glob = match folder_of_all(&pattern) {
-            // The folder itself, too.
-            Some(folder) if !folder.is_empty() => format!("{{{folder},{folder}/**}}", folder = in_braces(folder)),
-            Some(_) | None => pattern.clone(),
-        };
-        Self::compiled(&glob, pattern, true)
+        match folder_of_all(&pattern) {
+            Some("") | None => Self::compiled(&[&pattern], &pattern, true),
+            Some(folder) => {
+                let folder = if special(folder) { folder.to_owned() } else { escaped(folder) };
+                Self::compiled(&[&folder, &format!("{folder}/**")], &pattern, true)
+            }
+        }
     }
 
-    fn compiled(glob: &str, text: String, any_case: bool) -> Result<Self, PathError> {
-        let broken = |why: String| PathError::Pattern(shown(&text), why);
-        let glob = GlobBuilder::new(glob)
-            .literal_separator(true)
-            // `secret{,s}` names both.
-            .empty_alternates(true)
-            .case_insensitive(any_case)
-            .build()
-            .map_err(|error| broken(error.kind().to_string()))?;
-        let matcher = RegexBuilder::new(&of_characters(glob.regex())).dot_matches_new_line(true).build();
-        let matcher = Arc::new(matcher.map_err(|error| broken(error.to_string()))?);
-        Ok(Self { text: text.into(), form: Form::Pattern { matcher, any_case } })
+    /// What any of `globs` matches.
+    fn compiled(globs: &[&str], text: &str, any_case: bool) -> Result<Self, PathError> {
+        let broken = |why: String| PathError::Pattern(shown(text), why);
+        let expression = |glob: &&str| {
+            let glob = GlobBuilder::new(glob)
+                .literal_separator(true)
+                // `secret{,s}` names both.
+                .empty_alternates(true)
+                .case_insensitive(any_case)
+                .build()
+                .map_err(|error| broken(error.kind().to_string()))?;
+            Ok(of_characters(glob.regex()))
+        };
+        let expressions = globs.iter().map(expression).collect::<Result<Vec<_>, _>>()?;
+        let matcher = RegexBuilder::new(&expressions.join("|")).dot_matches_new_line(true).size_limit(LARGEST).build();
+        let matcher = matcher.map_err(|error| {
+            broken(match error {
+                regex::Error::CompiledTooBig(_) => "it is too large: make several of it".to_owned(),
+                other => other.to_string(),
+            })
+        })?;
+        Ok(Self { text: text.into(), form: Form::Pattern { matcher: Arc::new(matcher), any_case } })
     }
 
     /// A regular expression that matches the same paths.
@@ -262,10 +277,11 @@ fn special(text: &str) -> bool {
     text.contains(['*', '?', '[', '{'])
 }
 
-/// The folder of a `folder/**` in which nothing else is a pattern; empty for everything.
+/// The folder of a `folder/**`, or the folders where braces name several; empty for everything. None where a pattern stands
+/// in the place of a name.
 fn folder_of_all(pattern: &str) -> Option<&str> {
     let folder = if pattern == "**" { Some("") } else { pattern.strip_suffix("/**") };
-    folder.filter(|folder| !special(folder))
+    folder.filter(|folder| !folder.contains(['*', '?', '[']))
 }
 
 /// The pattern without what no normalized path has: empty names and `.`, and one `**` for several. What would have to be
@@ -410,6 +426,7 @@ mod tests {
             ("./**/a", vec!["a", "b/a"], vec![]),
             ("a/**/**", vec!["a", "a/b/c"], vec!["b"]),
             ("secret{,s}", vec!["secret", "secrets"], vec!["secretx"]),
+            ("{a,b/c}/**", vec!["a", "b/c", "a/d", "b/c/d"], vec!["b", "c", "a,b"]),
             ("a[!b]c", vec!["axc", "aéc", "a\u{1f512}c"], vec!["a/c", "abc", "a\u{e9}\u{e9}c"]),
             ("a?c", vec!["axc", "aéc", "a\nc"], vec!["ac", "a/c", "aéec"]),
             ("é?*.{é,x}", vec!["éa.é", "ééé.x"], vec!["é.é", "e.x"]),
@@ -436,6 +453,8 @@ mod tests {
         ] {
             assert_eq!(parse(outer).covers(&parse(inner)), covered, "{outer} {inner}");
         }
+        let large = PathGlob::parse(&"*/".repeat(2000)).unwrap_err().to_string();
+        assert!(large.contains("too large"), "{large}");
         for bad in [
             "../**",
             "/etc/**",
@@ -457,7 +476,9 @@ mod tests {
         assert!(literal != pattern && PathGlob::parse_in_any_case("a*").unwrap() != pattern);
         assert!(PathGlob::parse_in_any_case("Src/**").unwrap().matches("src"), "a folder is in its own");
         assert!(PathGlob::parse_in_any_case(".").unwrap().matches(""), "the root can be named");
-        for (plain, path) in [("a/../Src", "src"), ("a/..", ""), ("Odd}]", "odd}]")] {
+        for (plain, path) in
+            [("a/../Src", "src"), ("a/..", ""), ("Odd}]", "odd}]"), ("Odd}/**", "odd}"), ("{A,b}/**", "B")]
+        {
             assert!(PathGlob::parse_in_any_case(plain).unwrap().matches(path), "{plain} is read as a path");
         }
         assert!(PathGlob::parse_in_any_case("Src/*.rs").unwrap().may_meet(&PathGlob::subtree("src")));

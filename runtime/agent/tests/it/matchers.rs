@@ -106,6 +106,15 @@ fn without_braces(pattern: &str) -> Vec<String> {
     choices.flat_map(|choice| rest.iter().map(move |rest| format!("{}{choice}{rest}", &pattern[..open]))).collect()
 }
 
+/// What stands between brackets: single ones, and from one to another.
+fn ranges(within: &[char]) -> Vec<(char, char)> {
+    match within {
+        [] => Vec::new(),
+        [from, '-', to, rest @ ..] => [vec![(*from, *to)], ranges(rest)].concat(),
+        [single, rest @ ..] => [vec![(*single, *single)], ranges(rest)].concat(),
+    }
+}
+
 /// The names of a pattern, each taken apart; none for `**`.
 fn pieces(pattern: &str) -> Option<Vec<Option<Vec<Piece>>>> {
     let chars: Vec<char> = pattern.chars().collect();
@@ -126,11 +135,7 @@ fn pieces(pattern: &str) -> Option<Vec<Option<Vec<Piece>>>> {
                 }
                 let within = &chars[from..at];
                 at += 1;
-                let ranges = match within {
-                    [from, '-', to, ..] => vec![(*from, *to)],
-                    single => single.iter().map(|&c| (c, c)).collect(),
-                };
-                name.push(Piece::Class(!others, ranges));
+                name.push(Piece::Class(!others, ranges(within)));
             }
             c => name.push(Piece::Char(c)),
         }
@@ -142,6 +147,8 @@ fn pieces(pattern: &str) -> Option<Vec<Option<Vec<Piece>>>> {
             [] | [Piece::Char('.')] => {}
             // Only what has no pattern in it may go up, and never further than it went down.
             [Piece::Char('.'), Piece::Char('.')] => drop(kept.pop()),
+            // Several are one.
+            [Piece::Any, Piece::Any] if kept.last() == Some(&name) => {}
             _ => kept.push(name),
         }
     }
