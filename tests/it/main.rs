@@ -71,6 +71,7 @@ mod plugin_talk;
 mod plugin_updates;
 mod process;
 mod project_files;
+mod project_lockfile;
 mod project_trust;
 mod providers;
 mod read_only;

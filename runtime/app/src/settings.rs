@@ -35,7 +35,7 @@ pub use log_filter::LogFilter;
 pub use packages::{RegistrySettings, Requirement, SignatureSettings};
 pub use paths::{HOME_VARIABLE, Paths};
 pub use plugin_limits::PluginLimits;
-pub use project::{PROJECT_FILE, ProjectFile, ProjectSettings};
+pub use project::{PROJECT_FILE, PROJECT_LOCK, ProjectFile, ProjectSettings};
 pub use project_content::{PROJECT_PLUGINS, PROJECT_STEERING, ProjectContent, ProjectPlugin, Steering};
 pub use published::schema;
 pub use sections::{

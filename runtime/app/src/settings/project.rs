@@ -14,6 +14,8 @@ use crate::workspace::{OpenRoot, RootError, RootRegistry};
 
 /// Where a project keeps its file.
 pub const PROJECT_FILE: &str = ".acp-runtime/config.toml";
+/// Where a project notes which plugins belong to it.
+pub const PROJECT_LOCK: &str = ".acp-runtime/acp-plugins.lock";
 
 /// A project's file.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -92,6 +92,13 @@ pub(super) fn write(place: &Place, text: &str) -> Result<(), WorkspaceError> {
     replace(&folder, name, old, |file| file.write_all(&bytes)).map_err(fail)
 }
 
+/// Puts a file there, whole or not at all, with the folders above it. What is there gives way; a link is not followed.
+pub(super) fn put(place: &Place, text: &str) -> Result<(), WorkspaceError> {
+    let (folder, name) = place.entry().ok_or_else(|| place.not_a("file"))?;
+    let folder = place.folder_made(&folder)?;
+    replace(&folder, name, None, |file| file.write_all(text.as_bytes())).map_err(|error| place.failure(&error))
+}
+
 /// How the text of a file is written; what is no text gives way to UTF-8.
 fn encoding_of(place: &Place) -> Encoding {
     let Ok((file, metadata)) = place.file() else { return Encoding::Utf8 };

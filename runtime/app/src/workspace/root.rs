@@ -63,18 +63,56 @@ impl OpenRoot {
     /// The text of a file that the runtime itself reads here; none where there is no such file. A link that leads out is
     /// an error, as for everybody else.
     pub fn text(&self, path: &str) -> Result<Option<String>, WorkspaceError> {
-        let path = WorkspacePath::new(RootId(0), path)?;
-        let (root, real, shown) = (self.handle.clone(), path.clone(), path.to_string());
-        let text = Place { root, path, real, shown, policy: Arc::default() }.led(Follow::All);
-        match text.and_then(|place| file::read(&place)) {
+        let place = self.place(WorkspacePath::new(RootId(0), path)?).led(Follow::All);
+        match place.and_then(|place| file::read(&place)) {
             Ok(text) => Ok(Some(text)),
             Err(WorkspaceError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
         }
     }
-}
 
-impl OpenRoot {
+    /// The text of a file that the runtime itself keeps here; none where there is none. A link on the way to it is an error,
+    /// wherever it leads: whoever brings the folder along must not say what is read and written elsewhere.
+    pub fn own_text(&self, path: &str) -> Result<Option<String>, WorkspaceError> {
+        match file::read(&self.own(path)?) {
+            Ok(text) => Ok(Some(text)),
+            Err(WorkspaceError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Puts such a file there, whole or not at all, with the folders above it.
+    pub fn put_own_text(&self, path: &str, text: &str) -> Result<(), WorkspaceError> {
+        file::put(&self.own(path)?, text)
+    }
+
+    /// The place of such a file. It is opened name by name without following a link; that there is one is seen here.
+    fn own(&self, path: &str) -> Result<Place, WorkspaceError> {
+        let path = WorkspacePath::new(RootId(0), path)?;
+        let above = std::iter::successors(Some(path.clone()), WorkspacePath::parent);
+        let mut above: Vec<_> = above.take_while(|path| !path.as_str().is_empty()).collect();
+        // The first one says all: what is behind it is another's.
+        above.reverse();
+        for part in above {
+            match self.handle.symlink_metadata(part.as_str()) {
+                Ok(found) if found.is_symlink() => {
+                    return Err(self.place(part).unusable("it is a link, and none is followed here"));
+                }
+                Ok(found) if part != path && !found.is_dir() => return Err(self.place(part).not_a("directory")),
+                Ok(_) => {}
+                // What is missing is made, and what cannot be looked at cannot be opened either.
+                Err(_) => break,
+            }
+        }
+        Ok(self.place(path))
+    }
+
+    /// The place at that very path, where no name may be a link.
+    fn place(&self, path: WorkspacePath) -> Place {
+        let (root, real, shown) = (self.handle.clone(), path.clone(), path.to_string());
+        Place { root, path, real, shown, policy: Arc::default() }
+    }
+
     /// The files with that ending which lie directly in a folder that the runtime itself reads here, by name, each whole;
     /// none where there is no such folder. What is a link, or in a folder behind one, is an error, and so is a folder
     /// with more than `count` of them or more than `bytes` in them.
@@ -86,11 +124,7 @@ impl OpenRoot {
         bytes: u64,
     ) -> Result<BTreeMap<String, Vec<u8>>, WorkspaceError> {
         let folder = WorkspacePath::new(RootId(0), folder)?;
-        let place = |path: WorkspacePath| {
-            let (root, real, shown) = (self.handle.clone(), path.clone(), path.to_string());
-            Place { root, path, real, shown, policy: Arc::default() }
-        };
-        let here = place(folder.clone());
+        let here = self.place(folder.clone());
         self.refuse_linked(&here)?;
         let entries = match here.folder(&folder) {
             Ok(open) => open.entries().map_err(|error| here.failure(&error))?,
@@ -111,7 +145,7 @@ impl OpenRoot {
         }
         let (mut files, mut left) = (BTreeMap::new(), bytes);
         for name in names {
-            let place = place(folder.join(&name)?);
+            let place = self.place(folder.join(&name)?);
             if place.folder(&folder)?.symlink_metadata(&name).is_ok_and(|found| found.is_symlink()) {
                 return Err(place.unusable("it is a link, and none is followed here"));
             }

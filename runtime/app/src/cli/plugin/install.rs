@@ -23,7 +23,7 @@ use crate::compose::{KnownPlugin, Origin, Runtime};
 
 pub(super) async fn install(runtime: &Runtime, arguments: InstallArguments) -> Result<(), Failure> {
     let held = &arguments.held;
-    let project = held.project.then(ProjectLock::here).transpose()?;
+    let project = held.project.then(|| ProjectLock::here(runtime)).transpose()?;
     let locked = match (held.is_locked(), &project) {
         (false, _) => None,
         (true, Some(project)) => project.lock.clone(),

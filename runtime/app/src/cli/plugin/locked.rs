@@ -1,16 +1,16 @@
 //! Lockfiles, for those commands that install: what is found must be what is locked.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "`plugin install --project` makes the folder of the lockfile that it writes"
-)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use acp_runtime_agent::capability::PluginId;
-use acp_runtime_host::package::{Installed, LOCKFILE, Locked, PluginLock, StoreError};
+use acp_runtime_agent::workspace::WorkspaceError;
+use acp_runtime_host::package::{Installed, Locked, LockfileError, PluginLock, StoreError};
 
 use super::super::failure::Failure;
 use super::source::Found;
+use crate::compose::Runtime;
+use crate::settings::PROJECT_LOCK;
+use crate::workspace::OpenRoot;
 
 /// The entry that what was found must be.
 pub(super) fn as_locked<'a>(lock: &'a PluginLock, found: &Found) -> Result<&'a Locked, Failure> {
@@ -34,39 +34,49 @@ pub(super) fn refuse_other_content(lock: &PluginLock, found: &Found) -> Result<(
     }
 }
 
-/// The lockfile of the project that the command is given in.
+/// The lockfile of the project that the command is given in. The project may be anybody's: nothing of it is read or
+/// written behind a link.
 #[derive(Clone)]
 pub(super) struct ProjectLock {
-    folder: PathBuf,
+    root: OpenRoot,
     /// What it says; none where there is none.
     pub(super) lock: Option<PluginLock>,
 }
 
 impl ProjectLock {
-    pub(super) fn here() -> Result<Self, Failure> {
+    pub(super) fn here(runtime: &Runtime) -> Result<Self, Failure> {
         let folder = std::env::current_dir()?;
-        let lock = PluginLock::read(&Self::path(&folder)).map_err(StoreError::from)?;
-        Ok(Self { folder, lock })
-    }
-
-    fn path(folder: &Path) -> PathBuf {
-        folder.join(".acp-runtime").join(LOCKFILE)
+        let root = runtime.project(&folder).map_err(|error| {
+            Failure::usage(format!("`{}` is no project: {error}", folder.display())).hint("go into a project's folder")
+        })?;
+        let lock = read(&root)?;
+        Ok(Self { root, lock })
     }
 
     /// Notes what was installed. What lies in the project is named from there, so that it is found in every copy of it.
-    pub(super) fn note(self, id: &PluginId, installed: &Installed) -> Result<(), Failure> {
+    pub(super) fn note(&self, id: &PluginId, installed: &Installed) -> Result<(), Failure> {
         let mut installed = installed.clone();
-        if let Ok(inside) = Path::new(&installed.source).strip_prefix(&self.folder) {
+        if let Ok(inside) = Path::new(&installed.source).strip_prefix(&self.root.path) {
             installed.source = format!("./{}", inside.display());
         }
-        let mut lock = self.lock.unwrap_or_default();
+        // Somebody else may have noted something meanwhile.
+        let mut lock = read(&self.root)?.unwrap_or_default();
         if lock.set(id, Some(&installed)) {
-            let path = Self::path(&self.folder);
-            if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder)?;
-            }
-            lock.write(&path).map_err(StoreError::from)?;
+            let text = lock.render().map_err(Failure::new)?;
+            self.root.put_own_text(PROJECT_LOCK, &text).map_err(|error| unusable(&error))?;
         }
         Ok(())
     }
+}
+
+fn read(root: &OpenRoot) -> Result<Option<PluginLock>, Failure> {
+    let Some(text) = root.own_text(PROJECT_LOCK).map_err(|error| unusable(&error))? else { return Ok(None) };
+    let path = root.path.join(PROJECT_LOCK);
+    let lock = PluginLock::parse(&text).map_err(|problem| StoreError::from(LockfileError::Form { path, problem }))?;
+    Ok(Some(lock))
+}
+
+fn unusable(error: &WorkspaceError) -> Failure {
+    Failure::new(format!("the project's lockfile: {error}"))
+        .hint("make it an ordinary file in an ordinary folder of the project, or do without `--project`")
 }
