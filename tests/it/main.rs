@@ -66,6 +66,7 @@ mod plugin_kept;
 mod plugin_network;
 mod plugin_programs;
 mod plugin_secrets;
+mod plugin_stops;
 mod plugin_store;
 mod plugin_talk;
 mod plugin_updates;

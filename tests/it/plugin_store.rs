@@ -143,6 +143,25 @@ fn a54_whoever_waits_for_another_process_says_so() {
     assert_eq!(used(&runtime).as_deref(), Some("0.2.0"));
 }
 
+/// A version and its digest.
+type Version = (String, String);
+
+/// The versions of `acme:list` that the index and the lockfile name as what is used.
+pub fn written(runtime: &Runtime) -> (Option<Version>, Option<Version>) {
+    let read = |path: &str| {
+        let text = fs::read_to_string(runtime.home().join(path)).unwrap_or_default();
+        text.parse::<toml::Table>().unwrap_or_else(|error| panic!("{path}: {error}"))
+    };
+    let named = |entry: &toml::Value| {
+        let text = |key: &str| entry[key].as_str().expect("a text").to_owned();
+        (text("version"), text("digest"))
+    };
+    let (index, lock) = (read("plugins/index.toml"), read("acp-plugins.lock"));
+    let used = index.get("plugins").and_then(|plugins| plugins.get("acme:list")).map(named);
+    let mut entries = lock.get("plugin").and_then(toml::Value::as_array).into_iter().flatten();
+    (used, entries.find(|entry| entry["id"].as_str() == Some("acme:list")).map(named))
+}
+
 /// Numbers that look random and are the same each time.
 struct Dice(u64);
 
@@ -228,6 +247,9 @@ pub fn killed(times: u32) {
         ended += u32::from(run_for(runtime.command(&arguments), dice.up_to(whole)));
         let verify = verified(&runtime);
         assert_eq!(verify.code, Some(0), "round {round} ({arguments:?}): {verify:?}");
+        assert!(!verify.stderr.contains("warning: `acme:list`"), "round {round} ({arguments:?}): {verify:?}");
+        let (index, lock) = written(&runtime);
+        assert_eq!(index, lock, "round {round} ({arguments:?}): the lockfile says what is installed");
         let now = used(&runtime);
         let is_approved = now.as_deref().map_or(round % 4 == 0, |now| approved.contains(&now));
         assert!(is_approved, "round {round} ({arguments:?}): {before:?}, then {now:?}");

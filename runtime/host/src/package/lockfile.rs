@@ -146,6 +146,17 @@ impl PluginLock {
         self.plugins.get(id)
     }
 
+    /// How that differs from what is installed, as a sentence without its end; none where it does not.
+    pub fn differs(&self, id: &PluginId, active: &Installed) -> Option<String> {
+        match self.get(id) {
+            None => Some("it is not in the lockfile".to_owned()),
+            Some(locked) if locked.digest != active.digest => {
+                Some(format!("the lockfile names {} ({})", locked.version, locked.digest))
+            }
+            Some(_) => None,
+        }
+    }
+
     /// Notes what is installed. Says whether that is something else than before. What an older version of this program has
     /// installed lacks what must be noted, and is left out.
     pub fn set(&mut self, id: &PluginId, installed: Option<&Installed>) -> bool {

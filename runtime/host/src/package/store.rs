@@ -4,14 +4,16 @@
 //! plugins/index.toml                     of each plugin: the version that is used, the one before, one that waits
 //! plugins/sha256/<hex>/plugin.wasm       and its signature, plugin.wasm.minisig
 //! plugins/leases/                        what running processes use
+//! plugins/begun.toml                     what the lockfile is about to say, while something is changed
 //! plugins/lock                           held by whoever changes something
 //! ```
 //! Everything is written beside its place and renamed into it, under a lock file, so a stop at any moment leaves the
 //! old state or the new one. A file stays as long as the index or a running process names it; what neither does is taken
-//! away with the next change. Beside the folder there may be a lockfile, which is written before the index: after a stop
-//! between the two it names what was about to be installed. Knows nothing about checks: only what `install` has accepted
+//! away with the next change. Beside the folder there may be a lockfile, which is written before the index: what becomes of
+//! it after a stop between the two is decided in `begun`. Knows nothing about checks: only what `install` has accepted
 //! comes here.
 
+mod begun;
 mod check;
 mod index;
 mod lease;
@@ -29,7 +31,7 @@ pub use self::index::{Installed, Kept};
 pub use self::lease::Lease;
 use self::lease::{Leased, leased};
 use super::signature::{Minisign, SignatureKind as _};
-use super::{Digest, LockfileError, Package, PackageError, PluginLock};
+use super::{Digest, LockfileError, Package, PackageError};
 use crate::{regular_file, whole_file};
 
 /// Bytes that the index may have: some ten thousand plugins.
@@ -277,12 +279,6 @@ impl PackageStore {
         self.change(id, |index| index.remove(id))
     }
 
-    /// What the lockfile says; none where there is none.
-    pub fn read_lock(&self) -> Result<Option<PluginLock>, StoreError> {
-        let read = self.lockfile.as_deref().map(PluginLock::read);
-        Ok(read.transpose()?.flatten())
-    }
-
     /// Changes the index under the lock, and takes away what nobody uses any more: also where the change fails, since it
     /// may have failed for want of room.
     fn change<T>(
@@ -292,28 +288,19 @@ impl PackageStore {
     ) -> Result<T, StoreError> {
         let _lock = self.lock()?;
         let mut index = self.read_index()?;
+        self.settle_for_another(&index)?;
         let changed = change(&mut index).and_then(|done| {
             self.note(id, &index)?;
             self.write_index(&index)?;
             Ok(done)
         });
+        if let Err(error) = self.read_index().and_then(|index| self.settle(&index)) {
+            tracing::warn!("the lockfile is put right by the next command that reads it: {error}");
+        }
         if let Err(error) = self.read_index().and_then(|index| self.sweep(&index)) {
             tracing::warn!("plugins that are not used any more are not removed: {error}");
         }
         changed
-    }
-
-    /// Notes in the lockfile what is about to be used.
-    fn note(&self, id: &PluginId, index: &Index) -> Result<(), StoreError> {
-        let Some(path) = &self.lockfile else { return Ok(()) };
-        let mut lock = PluginLock::read(path)?.unwrap_or_default();
-        if lock.set(id, index.plugins.get(id)) {
-            if let Some(folder) = path.parent() {
-                regular_file::private_folder(folder).map_err(at(folder))?;
-            }
-            lock.write(path)?;
-        }
-        Ok(())
     }
 
     /// Writes a plugin's file, unless it is there as it should be, and its signature.
@@ -385,16 +372,21 @@ impl PackageStore {
 
     /// Waits until no other process changes the folder, for a while. The lock ends with the file.
     fn lock(&self) -> Result<File, StoreError> {
-        regular_file::private_folder(&self.folder).map_err(at(&self.folder))?;
-        self.close_to_others()?;
-        let path = self.folder.join("lock");
-        match regular_file::lock(&path, Duration::ZERO) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+        match self.lock_now() {
+            Err(StoreError::System { path, source }) if source.kind() == ErrorKind::WouldBlock => {
                 (self.waits)(&path);
                 regular_file::lock(&path, LOCK).map_err(at(&path))
             }
-            locked => locked.map_err(at(&path)),
+            locked => locked,
         }
+    }
+
+    /// The lock, where no other process has it.
+    fn lock_now(&self) -> Result<File, StoreError> {
+        regular_file::private_folder(&self.folder).map_err(at(&self.folder))?;
+        self.close_to_others()?;
+        let path = self.folder.join("lock");
+        regular_file::lock(&path, Duration::ZERO).map_err(at(&path))
     }
 
     /// Earlier versions of this program have left the folders open to be looked into.

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use acp_runtime_agent::capability::PluginId;
-use acp_runtime_host::package::{Digest, Installed, Kept, LocalSource, manifest_of};
+use acp_runtime_host::package::{Digest, Installed, Kept, LocalSource, PluginLock, manifest_of};
 use acp_runtime_host::publishers::{Publishers, Standing};
 use serde_json::json;
 
@@ -30,8 +30,11 @@ pub(super) fn verify(runtime: &Runtime, arguments: VerifyArguments) -> Result<()
     let findings = if let Some(plugin) = plugin {
         vec![one(runtime, &publishers, plugin)?]
     } else {
+        // What was stopped in the middle is put right by that, also where nothing is installed.
+        let lock = runtime.shelf().installed().read_lock()?;
         let kept = runtime.shelf().installed().kept()?;
-        kept.iter().map(|(id, kept)| installed(runtime, &publishers, id, kept)).collect::<Result<_, _>>()?
+        let finding = |one| installed(runtime, &publishers, lock.as_ref(), one);
+        kept.iter().map(finding).collect::<Result<_, _>>()?
     };
     let bad = findings.iter().filter(|finding| !finding.is_good).count();
     let mut out = io::stdout();
@@ -61,7 +64,8 @@ fn one(runtime: &Runtime, publishers: &Publishers, plugin: OsString) -> Result<F
         let kept = all.get(&id).ok_or_else(|| {
             Failure::usage(format!("`{id}` is not installed")).hint("see `acp-runtime plugin list`, or name a file")
         })?;
-        return installed(runtime, publishers, &id, kept);
+        let lock = runtime.shelf().installed().read_lock()?;
+        return installed(runtime, publishers, lock.as_ref(), (&id, kept));
     }
     let path = PathBuf::from(plugin);
     let fetched = LocalSource::read(&path)?;
@@ -74,9 +78,14 @@ fn one(runtime: &Runtime, publishers: &Publishers, plugin: OsString) -> Result<F
 }
 
 /// An installed plugin: all files that are kept of it, what was noted of them, and the signatures that they came with.
-fn installed(runtime: &Runtime, publishers: &Publishers, id: &PluginId, kept: &Kept) -> Result<Finding, Failure> {
+fn installed(
+    runtime: &Runtime,
+    publishers: &Publishers,
+    lock: Option<&PluginLock>,
+    (id, kept): (&PluginId, &Kept),
+) -> Result<Finding, Failure> {
     let store = runtime.shelf().installed();
-    if let Some(difference) = store.unlocked(id, &kept.active)? {
+    if let Some(difference) = lock.and_then(|lock| lock.differs(id, &kept.active)) {
         writeln!(io::stderr(), "warning: `{id}`: {difference}")?;
     }
     let problems = store.verify(id, kept);

@@ -2,7 +2,7 @@
 
 use acp_runtime_agent::capability::PluginId;
 
-use super::{Installed, Kept, PackageStore, StoreError};
+use super::{Installed, Kept, PackageStore};
 use crate::package::{Package, capability_hash};
 
 impl PackageStore {
@@ -41,17 +41,5 @@ impl PackageStore {
         let ceiling: Vec<String> = manifest.ceiling().iter().map(ToString::to_string).collect();
         let beyond = installed.granted.iter().find(|right| !ceiling.contains(right));
         beyond.map(|right| format!("it was granted `{right}`, which it does not ask for"))
-    }
-
-    /// How the lockfile differs from what is installed, as a sentence without its end; none where it does not.
-    pub fn unlocked(&self, id: &PluginId, active: &Installed) -> Result<Option<String>, StoreError> {
-        let Some(lock) = self.read_lock()? else { return Ok(None) };
-        Ok(match lock.get(id) {
-            None => Some("it is not in the lockfile".to_owned()),
-            Some(locked) if locked.digest != active.digest => {
-                Some(format!("the lockfile names {} ({})", locked.version, locked.digest))
-            }
-            Some(_) => None,
-        })
     }
 }
