@@ -59,6 +59,7 @@ mod options;
 mod own_folders;
 mod panels;
 mod permissions;
+mod plugin_changes;
 mod plugin_files;
 mod plugin_info;
 mod plugin_install;

@@ -89,7 +89,7 @@ fn without_a_terminal_rights_are_shown_and_need_a_yes() {
             `acme:list` 0.1.0 asks for these rights
               fs.read notes/**: "reads the notes"
               kv: "remembers"
-            hint: an agent that is running in an editor has it once it is restarted
+            hint: an agent that is running in an editor has it in the next session
         "#]],
     );
     assert_eq!(rights(&runtime), [("fs.read notes/**".to_owned(), true), ("kv".to_owned(), true)]);
@@ -105,7 +105,7 @@ fn without_a_terminal_rights_are_shown_and_need_a_yes() {
             --- stderr
             warning: nobody stands for `acme:list` 0.1.0: it is not signed
             `acme:list` 0.1.0 asks for no rights
-            hint: an agent that is running in an editor has it once it is restarted
+            hint: an agent that is running in an editor has it in the next session
         "#]],
     );
 }
@@ -129,7 +129,7 @@ fn what_was_granted_holds_for_the_next_version() {
             `acme:list` 0.2.0 asks for these rights; 0.1.0 is installed
               fs.read notes/**: "reads the notes" (granted before)
               kv: "remembers" (granted before)
-            hint: an agent that is running in an editor has it once it is restarted
+            hint: an agent that is running in an editor has it in the next session
         "#]],
     );
     let runtime = built(runtime, "0.3.0", READ);
@@ -146,7 +146,7 @@ fn what_was_granted_holds_for_the_next_version() {
             `acme:list` 0.3.0 asks for these rights; 0.2.0 is installed
               fs.read notes/**: "reads the notes" (granted before)
               kv (no longer asked for)
-            hint: an agent that is running in an editor has it once it is restarted
+            hint: an agent that is running in an editor has it in the next session
         "#]],
     );
     let runtime = built(runtime, "0.4.0", &format!("{READ}{WRITE}"));
@@ -180,7 +180,7 @@ fn what_was_granted_holds_for_the_next_version() {
             `acme:list` 0.4.0 asks for these rights; 0.3.0 is installed
               fs.read notes/**: "reads the notes" (granted before)
               fs.write notes/**: "writes the notes" (new)
-            hint: an agent that is running in an editor has it once it is restarted
+            hint: an agent that is running in an editor has it in the next session
         "#]],
     );
 
@@ -219,7 +219,7 @@ fn what_was_not_granted_is_not_granted_by_the_next_version() {
               fs.read notes/**: "reads the notes" (granted before)
               kv: "remembers" (not granted before)
             hint: install it with `--yes` to grant all that it asks for
-            hint: an agent that is running in an editor has it once it is restarted
+            hint: an agent that is running in an editor has it in the next session
         "#]],
     );
     assert_eq!(rights(&runtime), [("fs.read notes/**".to_owned(), true), ("kv".to_owned(), false)]);

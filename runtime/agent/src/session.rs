@@ -14,6 +14,7 @@ mod outbox;
 mod prompt;
 mod subagent;
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -47,7 +48,7 @@ pub use outbox::{Audience, Haste, Outbox, of_this_turn};
 pub use prompt::{Answer, Fault, Prompt, PromptError, Withdrawal};
 pub use subagent::{Subagents, Task};
 
-use actor::{Actor, Letter};
+use actor::{Actor, Ending, Letter};
 
 /// How one client looks to the sessions that it opens.
 pub trait Face: Send + Sync {
@@ -77,6 +78,18 @@ pub struct SessionRequest {
     pub servers: Vec<ServerEntry>,
     /// The client.
     pub face: Arc<dyn Face>,
+}
+
+/// What an open session goes on with when it is opened anew in this process, and nobody else knows the form of.
+pub type Belongings = Arc<dyn Any + Send + Sync>;
+
+/// What a session was that is opened anew.
+#[derive(Clone)]
+pub struct Before {
+    /// What was chosen in it.
+    pub choices: Choices,
+    /// What it had.
+    pub belongings: Belongings,
 }
 
 /// Why a session could not be opened.
@@ -123,13 +136,13 @@ pub trait SessionFactory: Send + Sync {
     /// Whether a session could be opened like that now, without opening one.
     fn check(&self, setup: &SessionSetup) -> Result<(), OpenError>;
     /// A kept session, with all its events for the client. What was kept of it changes only if it could be opened, and
-    /// not where it was taken back before `point`. `choices` are those that were made in it while it was open in this
-    /// process; none begins with the configured ones.
+    /// not where it was taken back before `point`. `before` is what it was while it was open in this process, and goes on
+    /// as; without that it begins as it is configured now.
     fn load(
         &self,
         id: SessionId,
         request: SessionRequest,
-        choices: Option<Choices>,
+        before: Option<Before>,
         point: PointOfNoReturn,
     ) -> BoxFuture<'_, Result<(SessionHandle, KeptSession), OpenError>>;
     /// A new session that goes on from a kept one. Nothing is left of it where it was taken back before `point`.
@@ -160,6 +173,8 @@ pub struct SessionParts {
     pub panels: Arc<PanelBoard>,
     /// What to do with a prompt while another one runs.
     pub on_busy: OnBusy,
+    /// What it goes on with when it is opened anew.
+    pub belongings: Belongings,
 }
 
 /// What to do with a prompt that comes while another one runs.
@@ -183,6 +198,7 @@ struct Shared {
     turns: TurnContext,
     commands: CommandCatalog,
     panels: Arc<PanelBoard>,
+    belongings: Belongings,
     busy: AtomicBool,
     prompts: AtomicU64,
     /// Above the tokens of all prompts since the last cancel.
@@ -194,10 +210,10 @@ struct Shared {
 impl SessionHandle {
     /// Starts the session's actor, which keeps the `claim` until the session is closed.
     pub fn spawn(parts: SessionParts, claim: Claim) -> Self {
-        let SessionParts { id, turns, commands, panels, on_busy } = parts;
+        let SessionParts { id, turns, commands, panels, on_busy, belongings } = parts;
         let (busy, prompts) = (AtomicBool::new(false), AtomicU64::new(0));
         let (cancel, changing) = (Mutex::default(), Mutex::default());
-        let shared = Arc::new(Shared { id, turns, commands, panels, busy, prompts, cancel, changing });
+        let shared = Arc::new(Shared { id, turns, commands, panels, belongings, busy, prompts, cancel, changing });
         let (mailbox, letters) = mpsc::unbounded_channel();
         tokio::spawn(Actor::new(shared.clone(), on_busy).run(letters, claim));
         Self { shared, mailbox }
@@ -250,6 +266,11 @@ impl SessionHandle {
     /// What was chosen in it, for a session that begins as this one is.
     pub fn choices(&self) -> Choices {
         self.shared.turns.options.choices()
+    }
+
+    /// What it is, for the same session opened anew.
+    pub fn before(&self) -> Before {
+        Before { choices: self.choices(), belongings: self.shared.belongings.clone() }
     }
 
     /// Changes the mode. Holds from the next decision on, also in a running turn.
@@ -318,8 +339,17 @@ impl SessionHandle {
 
     /// Cancels what runs, answers what waits, and ends the session. Returns when all of it was shown.
     pub async fn close(&self) {
+        self.end(Ending::Closed).await;
+    }
+
+    /// The same for a session that is opened anew at once: what stands behind its tools is kept for that one.
+    pub async fn hand_over(&self) {
+        self.end(Ending::HandedOver).await;
+    }
+
+    async fn end(&self, ending: Ending) {
         let (done, closed) = oneshot::channel();
-        if self.mailbox.send(Letter::Close { done }).is_ok() {
+        if self.mailbox.send(Letter::Close { ending, done }).is_ok() {
             // An actor that is gone has closed.
             let _ = closed.await;
         }

@@ -258,6 +258,9 @@ pub trait ToolSource: Send + Sync {
         Vec::new()
     }
 
+    /// Says nothing more to the session that it was opened for: another one is about to go on with it.
+    fn hand_over(&self) {}
+
     /// Ends whatever stands behind them. Nothing of it runs when this returns.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
@@ -323,6 +326,11 @@ impl ToolCatalog {
             }
         }
         now
+    }
+
+    /// Its sources say nothing more to this session.
+    pub fn hand_over(&self) {
+        self.sources.iter().for_each(|source| source.hand_over());
     }
 
     /// Ends whatever stands behind the tools of its sources.

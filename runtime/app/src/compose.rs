@@ -5,6 +5,7 @@
 //! plugins) they share. Tested through the real binary in `tests/it`.
 
 mod accounts;
+mod belongings;
 mod book;
 mod brought;
 pub mod checks;
@@ -39,7 +40,7 @@ use acp_runtime_agent::hook::Hooks;
 use acp_runtime_agent::options::{Bounds, Choices};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
 use acp_runtime_agent::session::{
-    Fork, OpenError, OrderedApprover, OrderedElicitor, OrderedTerminal, Outbox, SessionFactory, SessionHandle,
+    Before, Fork, OpenError, OrderedApprover, OrderedElicitor, OrderedTerminal, Outbox, SessionFactory, SessionHandle,
     SessionParts, SessionRequest, Subagents, branch, command_catalog,
 };
 use acp_runtime_agent::store::{
@@ -68,6 +69,7 @@ use crate::transport::{Transport, stdio};
 use crate::workspace::{OpenRoot, RootError, RootRegistry};
 
 use accounts::Accounts;
+use belongings::{Belongings, Had};
 use book::Book;
 use brought::{Brought, TrustCommand};
 use commands::Commands;
@@ -78,7 +80,7 @@ use furnish::{add, digests, furnish};
 pub use keys::Keys;
 use permissions::Permissions;
 use programs::ProgramsOfPlugins;
-pub use shelf::{KnownPlugin, Origin, Problem, Reason, Shelf};
+pub use shelf::{Contents, KnownPlugin, Origin, Problem, Reason, Shelf};
 pub use stage::Stage;
 use stage::World;
 use storage::{PluginSecrets, PluginStorage};
@@ -272,7 +274,7 @@ impl Runtime {
     /// Does beforehand what the first session would have to wait for. One that comes meanwhile waits for that alone.
     async fn make_ready(self: Arc<Self>) {
         let work = move || {
-            self.shelf.plugins();
+            self.shelf.contents();
             drop(self.settings.policy());
             self.keys.secrets().learn();
         };
@@ -281,20 +283,20 @@ impl Runtime {
         }
     }
 
-    /// What a session is made of that goes on from `history`. `choices` are those of the session that it is forked
-    /// from, or its own, when it was open before.
+    /// What a session is made of that goes on from `history`, with what it `had` when it was open before.
     fn open(
         &self,
         id: SessionId,
         request: SessionRequest,
         history: History,
-        choices: Option<Choices>,
+        had: Had,
         brought: Brought,
     ) -> Result<Opened, OpenError> {
         let SessionRequest { setup, servers, face } = request;
         let folders = self.open_folders(&setup)?;
         let first = folders.first().cloned();
-        let settings = self.settings_in(&folders)?;
+        let shelf = had.shelf.unwrap_or_else(|| self.shelf.for_session());
+        let settings = self.settings_in(&folders, &shelf)?;
         let disk = Arc::new(self.disk(folders, &settings));
         let roots = disk.roots().clone();
         let held = roots
@@ -302,12 +304,13 @@ impl Runtime {
             .filter_map(|root| Some(HeldRoot { id: root.id, dir: disk.handle(root.id)?.clone() }))
             .collect();
 
-        let (stale, mut plugins) = (StalePanels::default(), self.shelf.enabled(&settings.plugins));
-        let own = brought.plugins(&self.shelf, &settings.plugins.disabled);
+        let (stale, mut plugins) = (StalePanels::default(), shelf.enabled(&settings.plugins));
+        let own = brought.plugins(&self.shelf, &shelf, &settings.plugins.disabled);
         let (configured, kept) = (Bounds::from(settings.mode), history.bounds().cloned());
-        let choices = choices.unwrap_or_else(|| first_choices(&configured, kept.as_ref()));
+        let choices = had.choices.unwrap_or_else(|| first_choices(&configured, kept.as_ref()));
         let developed = self.in_development(&settings.plugins);
-        let options = Arc::new(self.options(choices, &settings, (&own, &developed), Path::new(&setup.cwd))?);
+        let there = (&*shelf.plugins, &*own, &*developed);
+        let options = Arc::new(self.options(choices, &settings, there, Path::new(&setup.cwd))?);
         let marked = self.add_brought(&mut plugins, own, &developed);
         let outbox = Outbox::new(id.clone(), history, stale.clone(), Arc::new(self.store.clone()), face.audience(&id));
         let approver = development::marking(OrderedApprover::new(outbox.clone(), face.approver(&id)), &marked);
@@ -358,14 +361,14 @@ impl Runtime {
         let mut commands = command_catalog(options.switches().clone());
         furnish(offered, &marked, &mut tools, &mut panels, &mut commands);
         commands.extend(Updates::WORDS, Arc::new(Updates::new(self.shelf.installed().clone())));
-        let servers = self.mcp.open(servers, &roots, Arc::new(outbox.clone()), face.stays());
+        let servers = self.servers(had.servers, servers, &roots, &outbox, face.stays());
         add(commands.add(Arc::new(McpCommand::new(servers.clone(), gate.clone()))));
         let doctor = Doctor::new(self.own.clone(), Path::new(&setup.cwd), options.clone(), servers.clone(), plugins);
         add(commands.add(Arc::new(doctor)));
         if let Some(root) = first {
             add(commands.add(Arc::new(TrustCommand::new(root, self.store.clone(), self.audit.clone(), question))));
         }
-        tools.follow(servers);
+        tools.follow(servers.clone());
         let (system_prompt, budget) = (setup.system_prompt, Budget::new(settings.limits.turn()));
         let project = Project::new(roots, files, disk, settings.context.budget());
         let project = Arc::new(project.with(additions).steered_by(brought.steering()));
@@ -380,18 +383,13 @@ impl Runtime {
         };
         add(tools.add(subagent_tool(subagents)));
         add(commands.add(Arc::new(Permissions::new(book, tools.clone(), audit))));
-        add(commands.add(Arc::new(ForkCommand {
-            info: ForkCommand::info(),
-            session: id.clone(),
-            store: self.store.clone(),
-            options: options.clone(),
-            configured: configured.clone(),
-            outbox: outbox.clone(),
-        })));
+        add(commands.add(Arc::new(ForkCommand::new(&id, &self.store, &options, &configured, &outbox))));
         let untold = SessionEvent::bounds_changed(&kept.unwrap_or(configured), options.bounds());
         let turns = TurnContext { options, tools, gate, hooks, project, system_prompt, budget, outbox };
         let (on_busy, panels) = (settings.prompt.on_busy(), Arc::new(panels));
-        Ok(Opened { parts: SessionParts { id, turns, commands, panels, on_busy }, untold, notice: brought.notice() })
+        let belongings = Arc::new(Belongings { shelf, servers });
+        let parts = SessionParts { id, turns, commands, panels, on_busy, belongings };
+        Ok(Opened { parts, untold, notice: brought.notice() })
     }
 
     /// All folders that the session is about; the first is its `cwd`.
@@ -406,7 +404,7 @@ impl Runtime {
     }
 
     /// The settings as they hold in the first of `folders`, the session's `cwd`.
-    fn settings_in(&self, folders: &[OpenRoot]) -> Result<Settings, OpenError> {
+    fn settings_in(&self, folders: &[OpenRoot], shelf: &Contents) -> Result<Settings, OpenError> {
         let Some(cwd) = folders.first() else { return Ok(self.settings.clone()) };
         let project = self
             .settings
@@ -417,7 +415,7 @@ impl Runtime {
         }
         let mut settings = project.settings;
         // A project may narrow, and to be without what stops things is wider.
-        let guards = |id: &PluginId| self.shelf.plugins().iter().any(|known| known.plugin.id() == id && known.guards());
+        let guards = |id: &PluginId| shelf.plugins.iter().any(|known| known.plugin.id() == id && known.guards());
         settings.plugins.disabled.retain(|id| {
             let kept = !self.settings.plugins.disabled.contains(id) && guards(id);
             if kept {
@@ -434,7 +432,7 @@ impl SessionFactory for Runtime {
         async move {
             let record = new_record(request.setup.clone());
             let brought = self.brought(&record.setup.cwd).await;
-            let opened = self.open(record.id.clone(), request, History::default(), None, brought)?;
+            let opened = self.open(record.id.clone(), request, History::default(), Had::default(), brought)?;
             let claim = self.store.create(record).await?;
             Ok(opened.begin(claim))
         }
@@ -446,14 +444,14 @@ impl SessionFactory for Runtime {
     }
 
     fn check(&self, setup: &SessionSetup) -> Result<(), OpenError> {
-        self.settings_in(&self.open_folders(setup)?).map(|_| ())
+        self.settings_in(&self.open_folders(setup)?, &self.shelf.contents()).map(|_| ())
     }
 
     fn load(
         &self,
         id: SessionId,
         mut request: SessionRequest,
-        choices: Option<Choices>,
+        before: Option<Before>,
         point: PointOfNoReturn,
     ) -> BoxFuture<'_, Result<(SessionHandle, KeptSession), OpenError>> {
         async move {
@@ -470,7 +468,7 @@ impl SessionFactory for Runtime {
             keep_instructions(&mut request.setup, &record.setup);
             let setup = request.setup.clone();
             let brought = self.brought(&setup.cwd).await;
-            let mut opened = self.open(id.clone(), request, history, choices, brought)?;
+            let mut opened = self.open(id.clone(), request, history, before.into(), brought)?;
             let mut arrears = Arrears { seen, setup: setup.clone(), events: repair.clone() };
             let caught_up = match claimed {
                 Ok(claim) if repair.is_empty() && setup == record.setup => Ok(claim),
@@ -503,7 +501,7 @@ impl SessionFactory for Runtime {
             keep_instructions(&mut request.setup, &kept.setup);
             let record = new_record(request.setup.clone());
             let brought = self.brought(&record.setup.cwd).await;
-            let opened = self.open(record.id.clone(), request, History::of(&events), choices, brought)?;
+            let opened = self.open(record.id.clone(), request, History::of(&events), choices.into(), brought)?;
             let claim = self.store.fork(&source, record, events.into(), no_return).await?;
             Ok(opened.begin(claim))
         }

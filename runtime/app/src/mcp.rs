@@ -15,6 +15,7 @@
 //! | `server` | one server, kept connected |
 //! | `tool`, `outcome` | one call, and what it gave |
 //! | `board`, `command` | how the servers are, for the client and the person |
+//! | `relay` | which session is told of it |
 //!
 //! Knows nothing about ACP. Tested with a double that speaks the protocol line by line, and with real servers in
 //! `tests/it`.
@@ -29,6 +30,7 @@ mod names;
 mod offer;
 mod outcome;
 mod reason;
+mod relay;
 mod server;
 mod settings;
 mod tool;
@@ -36,6 +38,7 @@ mod variables;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp_runtime_agent::capability::Roots;
@@ -52,6 +55,7 @@ use crate::process::Launcher;
 use crate::redaction::Redaction;
 use board::Board;
 use connection::{Connector, Means};
+use relay::Relay;
 use server::{Server, Session, Wanted};
 
 /// Servers of one session.
@@ -108,14 +112,28 @@ impl Mcp {
 pub struct SessionServers {
     session: Arc<Session>,
     servers: Mutex<Vec<Arc<Server>>>,
+    relay: Arc<Relay>,
+    /// Whether they were ended with their session.
+    ended: AtomicBool,
     /// Whether the client learns by itself of what becomes of them.
     stays: bool,
 }
 
 impl SessionServers {
     fn new(connector: Box<dyn Connector>, events: Arc<dyn EventSink>, redaction: Redaction) -> Self {
-        let session = Arc::new(Session { connector, board: Board::new(events.clone()), events, redaction });
-        Self { session, servers: Mutex::default(), stays: true }
+        let relay = Arc::new(Relay::new(events));
+        let session =
+            Arc::new(Session { connector, board: Board::new(relay.clone()), events: relay.clone(), redaction });
+        Self { session, servers: Mutex::default(), relay, ended: AtomicBool::new(false), stays: true }
+    }
+
+    /// From now on they are those of another session, which goes on where theirs ended; not where they ended with it.
+    pub fn taken_over(self: Arc<Self>, events: Arc<dyn EventSink>) -> Option<Arc<Self>> {
+        if self.ended.load(Ordering::Acquire) {
+            return None;
+        }
+        self.relay.tell(events);
+        Some(self)
     }
 
     /// How each of them is.
@@ -192,7 +210,12 @@ impl ToolSource for SessionServers {
         self.lock().iter().flat_map(|server| server.tools()).collect()
     }
 
+    fn hand_over(&self) {
+        self.relay.hold();
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
+        self.ended.store(true, Ordering::Release);
         let servers = std::mem::take(&mut *self.lock());
         Box::pin(async move {
             join_all(servers.iter().map(|server| server.close())).await;

@@ -35,7 +35,7 @@ pub use self::referrer::{Attached, attach, attached_to};
 pub(crate) use self::section::replace;
 pub use self::source::{Fetched, PackageSource, PeerLimits, Progress, Resolved, SourceError, Unwatched};
 pub(crate) use self::store::Content;
-pub use self::store::{Installed, Kept, Lease, PackageStore, StoreError};
+pub use self::store::{Installed, Kept, Lease, PackageStore, Stamp, StoreError};
 use crate::limits::COMPONENT;
 use crate::manifest::{Manifest, ManifestError};
 use crate::publisher::Publisher;
@@ -114,7 +114,7 @@ impl PackageError {
             Self::Manifest { source, .. } => source.hint(),
             Self::Changed { .. } => "to use it as it is now, restart the agent in the editor, or run the command again",
             Self::Gone { .. } => {
-                "to use what is installed now, restart the agent in the editor, or run the command again"
+                "to use what is installed now, begin a new session in the editor, or run the command again"
             }
             Self::NotInstalled { .. } => "install the plugin again with `acp-runtime plugin install`",
             Self::TooLarge { .. } => "strip it, or split it into several plugins",
@@ -166,6 +166,11 @@ impl Package {
     /// What it says of itself, alone.
     pub fn into_manifest(self) -> Manifest {
         self.manifest
+    }
+
+    /// The digest that [`Package::bytes`] accepts, where it is only one.
+    pub fn pinned(&self) -> Option<Digest> {
+        self.pinned
     }
 
     /// The digest of its manifest as it stands in the file.

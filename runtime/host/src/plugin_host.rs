@@ -282,6 +282,11 @@ impl Plugin {
         self.package.bytes().map(|(_, digest)| digest)
     }
 
+    /// The digest that its file must have; none of one that may change.
+    pub fn pinned(&self) -> Option<Digest> {
+        self.package.pinned()
+    }
+
     /// The digest of the code that its calls run; none before it was compiled. Reads nothing.
     pub fn running(&self) -> Option<Digest> {
         Some(self.lock().as_ref()?.peek()?.as_ref().ok()?.digest())

@@ -42,8 +42,18 @@ pub(super) enum Letter {
     /// All that were put in before were cancelled.
     Cancel,
     Close {
+        ending: Ending,
         done: oneshot::Sender<()>,
     },
+}
+
+/// How a session ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// For good, or until somebody opens it again.
+    Closed,
+    /// It is opened anew at once, and goes on with what it has.
+    HandedOver,
 }
 
 /// The prompt that runs.
@@ -93,7 +103,7 @@ impl Actor {
     pub(super) async fn run(mut self, mut letters: mpsc::UnboundedReceiver<Letter>, claim: Claim) {
         let hooks = self.shared.turns.hooks.clone();
         hooks.tell(HookEvent::SessionStart, || json!({}));
-        let closing = loop {
+        let (ending, closing) = loop {
             match self.next(&mut letters).await {
                 Event::Ended(outcome) => self.finish(outcome),
                 Event::Cancelled => self.await_end(),
@@ -101,8 +111,8 @@ impl Actor {
                 Event::Letter(Some(Letter::Prompt(entry))) => self.take(entry),
                 Event::Letter(Some(Letter::Withdraw(ticket))) => self.withdraw(ticket),
                 Event::Letter(Some(Letter::Cancel)) => self.cancel(),
-                Event::Letter(Some(Letter::Close { done })) => break Some(done),
-                Event::Letter(None) => break None,
+                Event::Letter(Some(Letter::Close { ending, done })) => break (ending, Some(done)),
+                Event::Letter(None) => break (Ending::Closed, None),
             }
         };
         letters.close();
@@ -117,11 +127,16 @@ impl Actor {
         }
         hooks.tell(HookEvent::SessionEnd, || json!({}));
         hooks.close().await;
+        if ending == Ending::HandedOver {
+            self.shared.turns.tools.hand_over();
+        }
         // What happened outside of a turn, such as a change of the mode, may be on its way still.
         if let Err(error) = self.shared.turns.outbox.flush().await {
             tracing::warn!(session = %self.shared.id, %error, "the end of a session is not kept");
         }
-        self.shared.turns.tools.close().await;
+        if ending == Ending::Closed {
+            self.shared.turns.tools.close().await;
+        }
         claim.give_back().await;
         if let Some(done) = closing {
             // Whoever closed may not wait.

@@ -488,7 +488,8 @@ impl Setting {
             claims.fetch_sub(1, Ordering::SeqCst);
             Box::pin(async {})
         });
-        let session = SessionHandle::spawn(SessionParts { id, turns, commands, panels, on_busy: self.on_busy }, claim);
+        let parts = SessionParts { id, turns, commands, panels, on_busy: self.on_busy, belongings: Arc::new(()) };
+        let session = SessionHandle::spawn(parts, claim);
         Stage { session, model, other, store: self.store, screen, person }
     }
 }

@@ -292,6 +292,12 @@ impl LiveSession {
         self.handle.close().await;
         self.face.curtain.send_replace(Curtain::Fallen);
     }
+
+    /// The same for one that is opened anew at once.
+    pub(super) async fn hand_over(&self) {
+        self.handle.hand_over().await;
+        self.face.curtain.send_replace(Curtain::Fallen);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

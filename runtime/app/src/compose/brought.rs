@@ -22,7 +22,7 @@ use futures::future::BoxFuture;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{KnownPlugin, Runtime, Shelf};
+use super::{Contents, KnownPlugin, Runtime, Shelf};
 use crate::audit::{AuditLog, Trust};
 use crate::settings::{PROJECT_PLUGINS, PROJECT_STEERING, ProjectContent};
 use crate::store::{Answers, SqliteStore, Subject};
@@ -71,8 +71,8 @@ impl Brought {
         }
     }
 
-    /// The plugins that may be loaded, but for disabled ones and those whose ids are taken.
-    pub(super) fn plugins(&self, shelf: &Shelf, disabled: &[PluginId]) -> Vec<KnownPlugin> {
+    /// The plugins that may be loaded, but for disabled ones and those whose ids are taken by what is `there`.
+    pub(super) fn plugins(&self, shelf: &Shelf, there: &Contents, disabled: &[PluginId]) -> Vec<KnownPlugin> {
         let Self::Trusted(content) = self else { return Vec::new() };
         let mut loaded: Vec<KnownPlugin> = Vec::new();
         for file in &content.plugins {
@@ -88,7 +88,7 @@ impl Brought {
                 tracing::warn!("plugin `{id}` of the project is not loaded: {why}");
                 continue;
             }
-            if let Some(other) = shelf.plugins().iter().chain(&loaded).find(|other| other.plugin.id() == id) {
+            if let Some(other) = there.plugins.iter().chain(&loaded).find(|other| other.plugin.id() == id) {
                 let (origin, source) = (other.origin.as_str(), &other.source);
                 let at = known.source;
                 tracing::warn!("plugin `{id}`: the {origin} one at `{source}` goes before the project's, at `{at}`");
@@ -289,7 +289,7 @@ impl Runtime {
 
     /// The plugins of the project in `folder`, as far as its owner has trusted them.
     pub async fn plugins_of_project(&self, folder: &str) -> Vec<KnownPlugin> {
-        self.brought(folder).await.plugins(&self.shelf, &[])
+        self.brought(folder).await.plugins(&self.shelf, &self.shelf.contents(), &[])
     }
 
     /// Allows a plugin something for good, in the project in `folder` or in all of them.

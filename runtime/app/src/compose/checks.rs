@@ -230,9 +230,9 @@ pub fn store_hint(error: &StoreError) -> &'static str {
 
 /// The plugins that can be used, those that cannot, and what the settings say of any.
 fn plugins(runtime: &Runtime) -> Vec<Check> {
-    let (shelf, wanted) = (&runtime.shelf, &runtime.settings.plugins);
-    let known = |id: &PluginId| shelf.plugins().iter().find(|known| known.plugin.id() == id);
-    let found = match shelf.plugins().len() {
+    let (shelf, wanted) = (runtime.shelf.contents(), &runtime.settings.plugins);
+    let known = |id: &PluginId| shelf.plugins.iter().find(|known| known.plugin.id() == id);
+    let found = match shelf.plugins.len() {
         0 if wanted.bundled => {
             Check::warn("plugins", "there are none, not even those that come with the program", BESIDE)
         }
@@ -261,7 +261,7 @@ fn plugins(runtime: &Runtime) -> Vec<Check> {
         Some(Check::fail("plugins", format!("`{id}` is left out: {why}"), format!("see `[plugins.settings.\"{id}\"]`")))
     });
     let mut checks = vec![found];
-    checks.extend(shelf.problems().iter().map(problem));
+    checks.extend(shelf.problems.iter().map(problem));
     checks.extend(disabled.chain(enabled).chain(settings));
     checks
 }

@@ -11,7 +11,7 @@ use acp_runtime_agent::panel::{PanelActing, PanelInfo, PanelSource, PanelView};
 use futures::future::BoxFuture;
 
 use super::Runtime;
-use super::shelf::KnownPlugin;
+use super::shelf::{KnownPlugin, Origin};
 use crate::authoring::Developments;
 use crate::settings::PluginSettings;
 
@@ -39,19 +39,37 @@ impl Runtime {
         }
     }
 
+    /// All plugins that a session has which begins now, and those that it would have if they were not disabled. Those of
+    /// its project are not among them.
+    pub fn known(&self) -> Vec<KnownPlugin> {
+        let mut known = self.shelf.contents().plugins.clone();
+        take_over(&mut known, &self.developed());
+        known
+    }
+
     /// What is worked on and not disabled.
     pub(super) fn in_development(&self, settings: &PluginSettings) -> Vec<KnownPlugin> {
-        let mut known = Vec::new();
+        let mut known = self.developed();
+        known.retain(|known| !settings.disabled.contains(known.plugin.id()));
+        known
+    }
+
+    /// What is worked on, and may be loaded like what is installed.
+    fn developed(&self) -> Vec<KnownPlugin> {
+        let mut developed = Vec::new();
         for development in self.developments.now() {
-            if settings.disabled.contains(&development.id) {
-                continue;
-            }
             match self.shelf.in_development(&development) {
-                Ok(plugin) => known.push(plugin),
+                Ok(known) => {
+                    let id = known.plugin.id();
+                    match self.shelf.refusal(id, None, Origin::Development) {
+                        Some(why) => tracing::warn!("plugin `{id}` (DEV) is not loaded: {why}"),
+                        None => developed.push(known),
+                    }
+                }
                 Err(error) => tracing::warn!("{error} ({})", error.hint()),
             }
         }
-        known
+        developed
     }
 }
 
@@ -64,7 +82,8 @@ impl Runtime {
         own: Vec<KnownPlugin>,
         developed: &[KnownPlugin],
     ) -> BTreeSet<PluginId> {
-        self.shelf.warm_in_the_background(&[&own, developed].concat());
+        let brought = own.iter().chain(developed).map(|known| known.plugin.clone());
+        self.shelf.warm_in_the_background(brought.collect());
         plugins.extend(own);
         take_over(plugins, developed);
         developed.iter().map(|known| known.plugin.id().clone()).collect()

@@ -27,23 +27,31 @@ const LISTED: usize = 20;
 const SHOWN: usize = 80;
 
 pub(super) struct ForkCommand {
-    pub(super) info: CommandInfo,
-    pub(super) session: SessionId,
-    pub(super) store: SqliteStore,
-    pub(super) options: Arc<Options>,
+    info: CommandInfo,
+    session: SessionId,
+    store: SqliteStore,
+    options: Arc<Options>,
     /// What a session is held to in which nothing was chosen.
-    pub(super) configured: Bounds,
-    pub(super) outbox: Outbox,
+    configured: Bounds,
+    outbox: Outbox,
 }
 
 impl ForkCommand {
-    /// What it announces.
-    pub(super) fn info() -> CommandInfo {
-        CommandInfo {
+    /// For a session in which nothing was chosen where it is held to what is `configured`.
+    pub(super) fn new(
+        session: &SessionId,
+        store: &SqliteStore,
+        options: &Arc<Options>,
+        configured: &Bounds,
+        outbox: &Outbox,
+    ) -> Self {
+        let info = CommandInfo {
             name: "fork".to_owned(),
             description: "Keeps the session as it is, or was at a message, once more, to go on from there".to_owned(),
             hint: Some("[list | [before] MESSAGE]".to_owned()),
-        }
+        };
+        let (session, store, options) = (session.clone(), store.clone(), options.clone());
+        Self { info, session, store, options, configured: configured.clone(), outbox: outbox.clone() }
     }
 
     async fn answer(&self, arguments: &str) -> Result<String, ToolError> {

@@ -11,17 +11,17 @@ use super::{KnownPlugin, Runtime};
 use crate::settings::{PROJECT_FILE, Settings};
 
 impl Runtime {
-    /// The options of a session in `folder`, where `settings` hold the project has plugins of its `own`, and others are just
-    /// `developed`.
+    /// The options of a session in `folder`, where `settings` hold: there are the plugins on the `shelf`, the project has some
+    /// of its `own`, and others are just `developed`.
     pub(super) fn options(
         &self,
         choices: Choices,
         settings: &Settings,
-        (own, developed): (&[KnownPlugin], &[KnownPlugin]),
+        (shelf, own, developed): (&[KnownPlugin], &[KnownPlugin], &[KnownPlugin]),
         folder: &Path,
     ) -> Result<Options, OpenError> {
         let (mut withheld, mut there) = (Vec::new(), Vec::new());
-        let mut all: Vec<_> = self.shelf.plugins().iter().chain(own).cloned().collect();
+        let mut all = [shelf, own].concat();
         take_over(&mut all, developed);
         for known in &all {
             match self.withheld(known, settings, folder) {

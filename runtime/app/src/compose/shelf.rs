@@ -1,20 +1,25 @@
 //! The plugins that this process knows: those that came with it, those that the settings name, and installed ones.
 //!
-//! Read once, when the first session needs them or in the background: manifests only, no code. A plugin that cannot be
-//! read is left out with its problem; of two with one id the first is taken, in the order above, and the other is a
-//! problem too. Problems are logged when the first session has to do without. A project's own plugins are no part of it:
-//! a session brings them once they are trusted.
+//! Read when the first session needs them or in the background: manifests only, no code. What is installed is looked at
+//! again for each session, which costs a look at one file where nothing has changed; a session that is open keeps the
+//! [`Contents`] that it began with. A plugin that cannot be read is left out with its problem; of two with one id the
+//! first is taken, in the order above, and the other is a problem too. Problems are logged when the first session has to
+//! do without. A project's own plugins are no part of it: a session brings them once they are trusted.
 
-use std::collections::HashMap;
+mod contents;
+
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use acp_runtime_agent::capability::{Grant, GrantSet, HookRole, PluginId, Tier};
-use acp_runtime_host::package::{Digest, Installed, Lease, Package, PackageError, PackageStore};
+use acp_runtime_host::package::{Digest, Package, PackageError, PackageStore};
 use acp_runtime_host::plugin_host::{Plugin, PluginHost, SessionPlugins};
 use acp_runtime_host::publisher::Publisher;
 use acp_runtime_host::scope::SessionScope;
 
+pub use self::contents::Contents;
+use self::contents::Found;
 use crate::authoring::Development;
 use crate::settings::{PluginSettings, ProjectPlugin};
 
@@ -107,16 +112,8 @@ impl KnownPlugin {
     }
 }
 
-#[derive(Default)]
-struct Contents {
-    plugins: Vec<KnownPlugin>,
-    problems: Vec<Problem>,
-    /// Keeps the files of what is installed, whatever other processes do.
-    _lease: Option<Lease>,
-}
-
 /// Why a plugin is left out.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Problem {
     /// What is wrong, as a sentence without its end.
     pub message: String,
@@ -151,10 +148,13 @@ pub struct Shelf {
     rules: PluginSettings,
     /// Where those are that came with the program, whether they are used or not.
     beside: Option<PathBuf>,
-    contents: OnceLock<Contents>,
+    /// What does not change as long as the process lives.
+    fixed: OnceLock<Found>,
+    contents: Mutex<Option<Arc<Contents>>>,
     /// Those of projects, by file and digest: the sessions of one project share them.
     brought: Mutex<HashMap<(PathBuf, Digest), Weak<Plugin>>>,
-    logged: Once,
+    /// The problems that were logged.
+    logged: Mutex<HashSet<String>>,
 }
 
 impl Shelf {
@@ -162,9 +162,10 @@ impl Shelf {
     /// `installed`. Reads nothing yet.
     pub fn new(host: Arc<PluginHost>, bundled: Option<&Path>, named: Vec<PathBuf>, installed: PathBuf) -> Self {
         let installed = PackageStore::new(installed);
-        let (contents, brought, logged) = (OnceLock::new(), Mutex::default(), Once::new());
+        let (fixed, contents) = (OnceLock::new(), Mutex::default());
+        let (brought, logged) = (Mutex::default(), Mutex::default());
         let (bundled, rules) = (bundled.map(Path::to_owned), PluginSettings::default());
-        Self { host, bundled, named, installed, rules, beside: None, contents, brought, logged }
+        Self { host, bundled, named, installed, rules, beside: None, fixed, contents, brought, logged }
     }
 
     /// The same, with what is installed noted in `lockfile`, only with plugins that may be loaded by these settings, and
@@ -183,7 +184,7 @@ impl Shelf {
 
     /// A shelf of one plugin and no other. Knows no store.
     pub(super) fn of_one(host: Arc<PluginHost>, plugin: KnownPlugin) -> Self {
-        let contents = OnceLock::from(Contents { plugins: vec![plugin], ..Contents::default() });
+        let contents = Mutex::new(Some(Arc::new(Contents::of_one(plugin))));
         Self { contents, ..Self::new(host, None, Vec::new(), PathBuf::new()) }
     }
 
@@ -203,25 +204,35 @@ impl Shelf {
         &self.installed
     }
 
-    /// All that can be used.
-    pub fn plugins(&self) -> &[KnownPlugin] {
-        &self.contents().plugins
+    /// What there is now.
+    pub fn contents(&self) -> Arc<Contents> {
+        let mut current = lock(&self.contents);
+        if let Some(contents) = current.as_ref().filter(|contents| contents.holds(&self.installed)) {
+            return contents.clone();
+        }
+        let contents = Arc::new(Contents::read(self, current.as_deref()));
+        *current = Some(contents.clone());
+        contents
     }
 
-    /// What is left out, and why.
-    pub fn problems(&self) -> &[Problem] {
-        &self.contents().problems
+    /// The same for a session that begins. What has come meanwhile is compiled in the background, as at the beginning.
+    pub fn for_session(&self) -> Arc<Contents> {
+        let contents = self.contents();
+        self.warm_in_the_background(contents.take_new());
+        let mut logged = lock(&self.logged);
+        for problem in &contents.problems {
+            if logged.insert(problem.message.clone()) {
+                tracing::warn!("{}", problem.message);
+            }
+        }
+        contents
     }
 
     /// The plugin of that id that is there without being installed: an installed one would not be loaded beside it.
-    pub fn fixed(&self, id: &PluginId) -> Option<&KnownPlugin> {
-        self.plugins().iter().find(|known| known.plugin.id() == id && known.origin != Origin::Installed)
-    }
-
-    /// Those of a session in which `wanted` holds.
-    pub fn enabled(&self, wanted: &PluginSettings) -> Vec<KnownPlugin> {
-        self.logged.call_once(|| self.problems().iter().for_each(|problem| tracing::warn!("{}", problem.message)));
-        self.plugins().iter().filter(|known| known.absence(wanted).is_none()).cloned().collect()
+    pub fn fixed(&self, id: &PluginId) -> Option<KnownPlugin> {
+        let contents = self.contents();
+        let mut fixed = contents.plugins.iter().filter(|known| known.origin != Origin::Installed);
+        fixed.find(|known| known.plugin.id() == id).cloned()
     }
 
     /// A plugin of a project, which was trusted as a file with this digest: no other code is run. Whoever trusted it has
@@ -248,7 +259,7 @@ impl Shelf {
     /// The plugin of that file, which must have this digest. Sessions share it.
     fn pinned(&self, path: &Path, digest: Digest, publisher: Publisher) -> Result<Arc<Plugin>, PackageError> {
         let key = (path.to_owned(), digest);
-        let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut brought = lock(&self.brought);
         if let Some(plugin) = brought.get(&key).and_then(Weak::upgrade) {
             return Ok(plugin);
         }
@@ -260,44 +271,17 @@ impl Shelf {
 
     /// Reads and compiles everything, in the background.
     pub async fn warm(&self) {
-        let plugins: Vec<_> = self.plugins().iter().map(|known| known.plugin.clone()).collect();
+        // Not all the while: what is no longer installed is not kept for this.
+        let plugins: Vec<_> = self.contents().plugins.iter().map(|known| known.plugin.clone()).collect();
         self.host.warm(&plugins).await;
     }
 
-    /// Compiles a project's plugins while its session begins.
-    pub fn warm_in_the_background(&self, plugins: &[KnownPlugin]) {
+    /// Compiles plugins while their session begins.
+    pub fn warm_in_the_background(&self, plugins: Vec<Arc<Plugin>>) {
         if !plugins.is_empty() {
-            let (host, plugins) =
-                (self.host.clone(), plugins.iter().map(|known| known.plugin.clone()).collect::<Vec<_>>());
+            let host = self.host.clone();
             tokio::spawn(async move { host.warm(&plugins).await });
         }
-    }
-
-    fn contents(&self) -> &Contents {
-        self.contents.get_or_init(|| self.read())
-    }
-
-    fn read(&self) -> Contents {
-        let (installed, lease) = match self.installed.lend() {
-            Ok((installed, lease)) => (Ok(installed), lease),
-            Err(error) => (Err(error), None),
-        };
-        let mut contents = Contents { _lease: lease, ..Contents::default() };
-        if let Some(place) = &self.bundled {
-            contents.take_place(self, place, Origin::Bundled);
-        }
-        for place in &self.named {
-            contents.take_place(self, place, Origin::Named);
-        }
-        match installed {
-            Ok(installed) => {
-                for (id, installed) in installed {
-                    contents.take_installed(self, &id, installed);
-                }
-            }
-            Err(error) => contents.problems.push(Problem::unreadable(format!("{error} ({})", error.hint()))),
-        }
-        contents
     }
 
     /// Why a plugin is not loaded that is there, as a sentence without its end; none where it may be.
@@ -306,87 +290,8 @@ impl Shelf {
     }
 }
 
-impl Contents {
-    /// A component file, or all of a folder.
-    fn take_place(&mut self, shelf: &Shelf, place: &Path, origin: Origin) {
-        match components(place) {
-            Ok(files) => files.iter().for_each(|file| self.take_file(shelf, file, origin)),
-            Err(error) => {
-                let message = format!("plugins at `{}` cannot be read: {error}", place.display());
-                self.problems.push(Problem::unreadable(message));
-            }
-        }
-    }
-
-    fn take_file(&mut self, shelf: &Shelf, file: &Path, origin: Origin) {
-        match Package::read(file) {
-            Ok(package) if self.admits(shelf, &package.manifest().id, None, origin) => {
-                // A bundled plugin was granted what it asks for by those who bundled it. One that the settings name
-                // was not: its reads are asked for, and nothing else is allowed.
-                let (tier, granted, publisher) = match origin {
-                    Origin::Bundled => (Tier::Bundled, None, Publisher::Bundled),
-                    Origin::Named | Origin::Installed | Origin::Project | Origin::Development => {
-                        (Tier::Installed, Some(Vec::new()), Publisher::Path)
-                    }
-                };
-                let package = package.published_by(publisher);
-                let grants = package.manifest().grants(tier, granted);
-                let source = file.display().to_string();
-                self.take(KnownPlugin { plugin: shelf.host.load(package), origin, source, grants, key: None });
-            }
-            Ok(_) => {}
-            Err(error) => self.problems.push(Problem::unreadable(format!("{error} ({})", error.hint()))),
-        }
-    }
-
-    fn take_installed(&mut self, shelf: &Shelf, id: &PluginId, installed: Installed) {
-        if !self.admits(shelf, id, installed.publisher.as_deref(), Origin::Installed) {
-            return;
-        }
-        match shelf.installed.package(&installed) {
-            Ok(package) if package.manifest().id == *id => {
-                let grants = installed.grants(package.manifest());
-                let package = package.published_by(Publisher::Installed);
-                let (plugin, origin) = (shelf.host.load(package), Origin::Installed);
-                let (source, key) = (installed.source, installed.key);
-                self.take(KnownPlugin { plugin, origin, source, grants, key });
-            }
-            Ok(package) => {
-                let message = format!("plugin `{id}`: its file is of `{}`", package.manifest().id);
-                self.problems.push(Problem::unreadable(message));
-            }
-            Err(error) => {
-                self.problems.push(Problem::unreadable(format!("plugin `{id}`: {error} ({})", error.hint())));
-            }
-        }
-    }
-
-    /// Whether it may be loaded by what the settings say of namespaces and publishers.
-    fn admits(&mut self, shelf: &Shelf, id: &PluginId, publisher: Option<&str>, origin: Origin) -> bool {
-        let refusal = shelf.refusal(id, publisher, origin);
-        let problem = refusal
-            .map(|why| Problem { message: format!("plugin `{id}` is not loaded: {why}"), reason: Reason::Refused });
-        let admitted = problem.is_none();
-        self.problems.extend(problem);
-        admitted
-    }
-
-    fn take(&mut self, plugin: KnownPlugin) {
-        let id = plugin.plugin.id();
-        match self.plugins.iter().find(|known| known.plugin.id() == id) {
-            None => self.plugins.push(plugin),
-            Some(known) => {
-                let message = format!(
-                    "plugin `{id}`: the {} one at `{}` is there already, so the {} one from `{}` is left out",
-                    known.origin.as_str(),
-                    known.source,
-                    plugin.origin.as_str(),
-                    plugin.source
-                );
-                self.problems.push(Problem { message, reason: Reason::Second });
-            }
-        }
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Says why nothing happens: on a terminal somebody sits before it.

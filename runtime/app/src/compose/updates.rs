@@ -94,8 +94,8 @@ impl Updates {
         };
         let approved = approve(&self.store, id, hash).map_err(|error| told(&error))?;
         Ok(format!(
-            "Approved: `{id}` {}. Sessions of this agent keep the version that they have; it is used once the agent is \
-             started again.",
+            "Approved: `{id}` {}. Sessions that are open keep the version that they have; those that are opened from now on \
+             use this one.",
             approved.version
         ))
     }

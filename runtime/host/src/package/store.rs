@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use acp_runtime_agent::capability::PluginId;
 
@@ -150,6 +150,10 @@ impl StoreError {
     }
 }
 
+/// What can be seen of the index without reading it: another value says that something else is installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp(Option<(SystemTime, u64, u64)>);
+
 /// The folder of installed plugins. It is made when something is installed first.
 #[derive(Debug, Clone)]
 pub struct PackageStore {
@@ -181,6 +185,12 @@ impl PackageStore {
     /// What is used, by id.
     pub fn list(&self) -> Result<BTreeMap<PluginId, Installed>, StoreError> {
         Ok(self.read_index()?.plugins)
+    }
+
+    /// Looks at the index, and does not read it.
+    pub fn stamp(&self) -> Stamp {
+        let there = self.index_path().symlink_metadata();
+        Stamp(there.ok().and_then(|there| Some((there.modified().ok()?, there.len(), number(&there)))))
     }
 
     /// All that is kept, by id.
@@ -442,6 +452,17 @@ fn remove_unfinished(folder: &Path) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+/// What tells a file from the one that stood in its place before.
+#[cfg(unix)]
+fn number(file: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(file)
+}
+
+#[cfg(not(unix))]
+fn number(_file: &std::fs::Metadata) -> u64 {
+    0
 }
 
 fn at(path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {

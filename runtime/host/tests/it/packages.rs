@@ -161,7 +161,7 @@ async fn a_file_that_changed_since_is_not_run() {
     // Updated or removed by another process.
     store.remove(&installed_id).unwrap();
     let gone = kept.bytes().unwrap_err();
-    assert!(matches!(gone, PackageError::Gone { .. }) && gone.hint().contains("restart the agent"), "{gone}");
+    assert!(matches!(gone, PackageError::Gone { .. }) && gone.hint().contains("begin a new session"), "{gone}");
 }
 
 #[tokio::test]

@@ -90,7 +90,7 @@ impl State {
         let id = door.session().clone();
         match session.to_unload(&*self.factory.store()).await {
             Ok(unloaded) => {
-                session.keep().close().await;
+                session.keep().hand_over().await;
                 self.clone().open_again(door, unloaded, connection).await;
                 if let Some(session) = self.sessions.get(&id) {
                     session.handle.announce_commands();
@@ -114,12 +114,12 @@ impl State {
     }
 
     async fn open_again(self: Arc<Self>, door: Arc<Door>, unloaded: Unloaded, connection: ConnectionTo<Client>) {
-        let Unloaded { request, choices, claim } = unloaded;
+        let Unloaded { request, before, claim } = unloaded;
         let offers = self.offers.get().copied().unwrap_or_default();
         let face = self.face(offers, connection);
         let request = SessionRequest { face: face.clone(), ..request };
         let point = PointOfNoReturn::passed();
-        match self.factory.load(door.session().clone(), request.clone(), Some(choices), point).await {
+        match self.factory.load(door.session().clone(), request.clone(), Some(before), point).await {
             Ok((handle, _)) => {
                 let session = Arc::new(LiveSession::new(handle, face, request));
                 session.go_on();

@@ -8,8 +8,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use acp_runtime_agent::options::Choices;
-use acp_runtime_agent::session::{OpenError, SessionRequest};
+use acp_runtime_agent::session::{Before, OpenError, SessionRequest};
 use acp_runtime_agent::store::{Claim, SessionStore, StoreError};
 use acp_runtime_agent::transcript::SessionId;
 
@@ -49,8 +48,8 @@ pub(in crate::acp) struct Held {
 pub(in crate::acp) struct Unloaded {
     /// How it was opened.
     pub(in crate::acp) request: SessionRequest,
-    /// What was chosen in it.
-    pub(in crate::acp) choices: Choices,
+    /// What it was.
+    pub(in crate::acp) before: Before,
     /// It stays this process's.
     pub(in crate::acp) claim: Claim,
 }
@@ -186,7 +185,7 @@ impl Held {
     }
 
     fn unloaded(&self, claim: Claim) -> Unloaded {
-        Unloaded { request: self.session.request.clone(), choices: self.session.handle.choices(), claim }
+        Unloaded { request: self.session.request.clone(), before: self.session.handle.before(), claim }
     }
 }
 

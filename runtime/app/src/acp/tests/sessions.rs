@@ -20,8 +20,8 @@ use acp_runtime_agent::panel::{
 };
 use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::session::{
-    Fork, OnBusy, OpenError, OrderedApprover, Outbox, SessionFactory, SessionHandle, SessionParts, SessionRequest,
-    branch, command_catalog,
+    Before, Fork, OnBusy, OpenError, OrderedApprover, Outbox, SessionFactory, SessionHandle, SessionParts,
+    SessionRequest, branch, command_catalog,
 };
 use acp_runtime_agent::store::{
     Claim, KeptOutput, KeptSession, ListQuery, PointOfNoReturn, SessionPage, SessionRecord, SessionSetup, SessionStore,
@@ -516,7 +516,8 @@ impl Factory {
         let turns = TurnContext { options, tools, gate, hooks, project, system_prompt, budget, outbox };
         self.careless.lock().unwrap().drain(..).for_each(|event| turns.outbox.emit(event));
         turns.outbox.emit(SessionEvent::ModeChanged { mode: Mode::Review });
-        Ok(SessionParts { id, turns, commands, panels, on_busy: OnBusy::Queue(1) })
+        let (on_busy, belongings) = (OnBusy::Queue(1), Arc::new(()));
+        Ok(SessionParts { id, turns, commands, panels, on_busy, belongings })
     }
 
     fn next_record(&self, setup: &SessionSetup) -> SessionRecord {
@@ -551,7 +552,7 @@ impl SessionFactory for Factory {
         &self,
         id: SessionId,
         request: SessionRequest,
-        _choices: Option<Choices>,
+        _before: Option<Before>,
         _point: PointOfNoReturn,
     ) -> BoxFuture<'_, Result<(SessionHandle, KeptSession), OpenError>> {
         Box::pin(async move {

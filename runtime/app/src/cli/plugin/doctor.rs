@@ -11,11 +11,12 @@ use crate::compose::checks::lent::{LentError, of_plugin};
 use crate::compose::{KnownPlugin, Runtime};
 
 pub(super) async fn doctor(runtime: &Runtime, plugin: Option<&str>, json: bool) -> Result<(), Failure> {
+    let there = runtime.known();
     let all: Vec<&KnownPlugin> = match plugin {
-        None => runtime.shelf().plugins().iter().collect(),
-        Some(plugin) => match meant(runtime, plugin).as_slice() {
+        None => there.iter().collect(),
+        Some(plugin) => match meant(&there, plugin).as_slice() {
             [known] => vec![*known],
-            [] => return Err(unknown(runtime, plugin)),
+            [] => return Err(unknown(&there, plugin)),
             several => return Err(ambiguous(plugin, several)),
         },
     };

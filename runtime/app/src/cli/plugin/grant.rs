@@ -151,14 +151,16 @@ pub(super) fn told(answer: &Answer) -> String {
 
 /// The plugin that is meant: one of this process, or of the project in `folder`, where that is trusted.
 async fn known(runtime: &Runtime, plugin: &str, folder: &str) -> Result<KnownPlugin, Failure> {
-    match meant(runtime, plugin).as_slice() {
+    // What is worked on is granted what it has when that begins.
+    let there = runtime.shelf().contents();
+    match meant(&there.plugins, plugin).as_slice() {
         [known] => return Ok((*known).clone()),
         [] => {}
         several => return Err(ambiguous(plugin, several)),
     }
     let mut own = runtime.plugins_of_project(folder).await;
     own.retain(|known| known.plugin.id().as_str() == plugin || known.plugin.id().name() == plugin);
-    own.pop().ok_or_else(|| unknown(runtime, plugin))
+    own.pop().ok_or_else(|| unknown(&there.plugins, plugin))
 }
 
 fn note(runtime: &Runtime, id: &PluginId, effect: &EffectPattern, scope: Scope, verdict: Verdict) {

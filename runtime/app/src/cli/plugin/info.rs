@@ -37,7 +37,7 @@ pub(super) async fn list(runtime: &Runtime, wanted: &PluginSettings, json: bool)
     };
     // What is wrong with the index is told with the other problems.
     let installed = runtime.shelf().installed().kept().unwrap_or_default();
-    for known in runtime.shelf().plugins() {
+    for known in &runtime.known() {
         let kept = installed.get(known.plugin.id()).filter(|_| known.origin == Origin::Installed);
         let KnownPlugin { plugin, origin, source, grants, key: _ } = known;
         let manifest = plugin.manifest();
@@ -49,7 +49,7 @@ pub(super) async fn list(runtime: &Runtime, wanted: &PluginSettings, json: bool)
             line["source"] = source.as_str().into();
             line["enabled"] = enabled.into();
             line["problem"] = misfit.as_deref().into();
-            line["digest"] = json!(kept.map(|kept| kept.active.digest));
+            line["digest"] = json!(plugin.pinned());
             line["publisher"] = json!(kept.and_then(|kept| kept.active.publisher.as_ref()));
             line["previous"] = json!(kept.and_then(|kept| kept.previous.as_ref()).map(|previous| &previous.version));
             line["waiting"] = json!(kept.and_then(|kept| kept.waiting.as_ref()).map(|waiting| &waiting.version));
@@ -65,7 +65,7 @@ pub(super) async fn list(runtime: &Runtime, wanted: &PluginSettings, json: bool)
             let identity = known.identity();
             let own = answers.iter().filter(|answer| answer.is_about_plugin(id) && answer.counts_for(&identity));
             let own: Vec<&Answer> = own.collect();
-            let digest = kept.map_or_else(|| "-".to_owned(), |kept| short(kept.active.digest));
+            let digest = plugin.pinned().map_or_else(|| "-".to_owned(), short);
             writeln!(out, "{id}  {version}  {state}  {}  {digest}  {about}", rights(manifest, grants, &own))?;
         }
         if let Some(waiting) = kept.and_then(|kept| kept.waiting.as_ref()) {
@@ -78,7 +78,7 @@ pub(super) async fn list(runtime: &Runtime, wanted: &PluginSettings, json: bool)
         }
         warn_of_misfit(runtime, known)?;
     }
-    for problem in runtime.shelf().problems() {
+    for problem in &runtime.shelf().contents().problems {
         writeln!(io::stderr(), "warning: {}", problem.message)?;
     }
     Ok(())
@@ -165,10 +165,11 @@ fn standing(right: &Grant, granted: Option<&Vec<Grant>>) -> Standing {
 pub(super) async fn info(runtime: &Runtime, plugin: &str, json: bool) -> Result<(), Failure> {
     let is_file = || Path::new(plugin).is_file();
     let package;
-    let about = match meant(runtime, plugin).as_slice() {
+    let known = runtime.known();
+    let about = match meant(&known, plugin).as_slice() {
         [known] if known.plugin.id().as_str() == plugin || !is_file() => {
             let identity = known.identity();
-            let KnownPlugin { plugin: known, grants, origin, source, key: _ } = known;
+            let KnownPlugin { plugin: known, grants, origin, source, key: _ } = *known;
             About {
                 manifest: known.manifest(),
                 digest: known.digest()?,
@@ -186,7 +187,7 @@ pub(super) async fn info(runtime: &Runtime, plugin: &str, json: bool) -> Result<
             let (manifest, origin) = (package.manifest(), "not installed");
             About { manifest, digest, origin, source: plugin, granted: None, answers: Vec::new(), identity: None }
         }
-        [] => return Err(unknown(runtime, plugin)),
+        [] => return Err(unknown(&known, plugin)),
         several => return Err(ambiguous(plugin, several)),
     };
     let limits = runtime.shelf().host().limits_of(about.manifest);
@@ -199,15 +200,14 @@ pub(super) async fn info(runtime: &Runtime, plugin: &str, json: bool) -> Result<
         about.write(&mut out, &limits, &settings)?;
     }
     // A file that is not installed may have an id that is known.
-    if let [known] = meant(runtime, plugin).as_slice() {
+    if let [known] = meant(&known, plugin).as_slice() {
         warn_of_misfit(runtime, known)?;
     }
     Ok(())
 }
 
 /// The plugins that can be meant by an id or a name.
-pub(super) fn meant<'a>(runtime: &'a Runtime, plugin: &str) -> Vec<&'a KnownPlugin> {
-    let known = runtime.shelf().plugins();
+pub(super) fn meant<'a>(known: &'a [KnownPlugin], plugin: &str) -> Vec<&'a KnownPlugin> {
     let ids = PluginId::meant_by(plugin, known.iter().map(|known| known.plugin.id()));
     known.iter().filter(|known| ids.contains(&known.plugin.id())).collect()
 }
@@ -217,9 +217,9 @@ pub(super) fn ambiguous(plugin: &str, several: &[&KnownPlugin]) -> Failure {
     Failure::usage(format!("several plugins have the name `{plugin}`")).hint(format!("name `{}`", ids.join("` or `")))
 }
 
-pub(super) fn unknown(runtime: &Runtime, plugin: &str) -> Failure {
-    let known = runtime.shelf().plugins().iter().map(|known| known.plugin.id());
-    let hint = match near(plugin, known.flat_map(|id| [id.as_str(), id.name()])).first() {
+pub(super) fn unknown(known: &[KnownPlugin], plugin: &str) -> Failure {
+    let ids = known.iter().map(|known| known.plugin.id());
+    let hint = match near(plugin, ids.flat_map(|id| [id.as_str(), id.name()])).first() {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => "see `acp-runtime plugin list`".to_owned(),
     };

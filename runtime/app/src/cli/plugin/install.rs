@@ -122,8 +122,8 @@ async fn one(
     if !refused.is_empty() {
         writeln!(err, "hint: install it with `--yes` to grant all that it asks for")?;
     }
-    // A process reads once which plugins there are.
-    writeln!(err, "hint: an agent that is running in an editor has it once it is restarted")?;
+    // An open session keeps what it began with.
+    writeln!(err, "hint: an agent that is running in an editor has it in the next session")?;
     Ok(())
 }
 
@@ -164,7 +164,7 @@ fn refuse_in_vain(runtime: &Runtime, id: &PluginId) -> Result<(), Failure> {
         Origin::Installed | Origin::Project | Origin::Development => return Ok(()),
     };
     Err(Failure::new(format!("`{id}` {what} (`{source}`), and an installed one would never be loaded beside it"))
-        .hint(format!("{}, then install it", without(*origin))))
+        .hint(format!("{}, then install it", without(origin))))
 }
 
 /// How to do without a plugin that was not installed.
@@ -246,16 +246,18 @@ pub(super) fn consent(
 }
 
 pub(super) async fn remove(runtime: &Runtime, plugin: &str, keep_data: bool, json: bool) -> Result<(), Failure> {
-    let id = match (PluginId::new(plugin), super::meant(runtime, plugin).as_slice()) {
-        (Ok(id), _) => id,
-        (Err(_), [known]) => known.plugin.id().clone(),
-        (Err(error), []) => return Err(Failure::usage(error.to_string()).hint("such as `aar:notes`")),
-        (Err(_), several) => return Err(super::ambiguous(plugin, several)),
+    let id = match PluginId::new(plugin) {
+        Ok(id) => id,
+        Err(error) => match super::meant(&runtime.shelf().contents().plugins, plugin).as_slice() {
+            [known] => known.plugin.id().clone(),
+            [] => return Err(Failure::usage(error.to_string()).hint("such as `aar:notes`")),
+            several => return Err(super::ambiguous(plugin, several)),
+        },
     };
     let removed = match (runtime.shelf().installed().remove(&id), runtime.shelf().fixed(&id)) {
         (Err(error @ StoreError::NotInstalled { .. }), Some(KnownPlugin { origin, source, .. })) => {
             return Err(Failure::usage(format!("{error}, it is {} (`{source}`)", origin.as_str()))
-                .hint(format!("leave it out with `plugins.disabled = [\"{id}\"]`, or {}", without(*origin))));
+                .hint(format!("leave it out with `plugins.disabled = [\"{id}\"]`, or {}", without(origin))));
         }
         (removed, _) => removed?,
     };

@@ -212,7 +212,7 @@ pub(super) async fn secrets(runtime: &Runtime) -> Vec<Check> {
     // That the store cannot be read is said elsewhere.
     let answers = runtime.memory().answers_everywhere().await.unwrap_or_default();
     let mut checks = Vec::new();
-    for known in runtime.shelf.plugins() {
+    for known in &runtime.shelf.contents().plugins {
         let own = answers.iter().filter(|answer| answer.is_about_plugin(known.plugin.id())).cloned();
         let own: Vec<Answer> = own.collect();
         checks.extend(rights(known).map(|right| check(known, right, &kept, &policy, &own)));

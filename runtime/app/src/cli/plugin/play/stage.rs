@@ -79,7 +79,7 @@ impl Ensemble {
         let stage = Stage { package, granted, network: props.clone(), programs: props.clone() };
         let runtime = Runtime::on_stage(stage, settings, &paths, &keys)?;
         let first = case.steps.first().map_or(0, |step| step.span().start);
-        let misfit = runtime.shelf().plugins().iter().find_map(|known| known.misfit(&runtime.settings().plugins));
+        let misfit = runtime.known().iter().find_map(|known| known.misfit(&runtime.settings().plugins));
         if let Some(what) = misfit {
             return Ok(vec![Complaint { place: place(first), what }]);
         }
@@ -206,7 +206,7 @@ pub(super) fn check(package: &Package, all: &[(Cases, String)]) -> Result<(), Fa
 async fn perform(session: &SessionHandle, runtime: &Runtime, step: &Step, props: &Props) -> Result<Came, Failure> {
     match step.deed() {
         Some(Deed::Tool(tool)) => {
-            let plugins = runtime.shelf().plugins();
+            let plugins = runtime.known();
             let name = plugins.iter().find_map(|known| known.plugin.called(tool));
             let name = name.ok_or_else(|| Failure::new(format!("the tool `{tool}` has no name that models take")))?;
             let arguments = Value::Object(step.arguments.clone());
