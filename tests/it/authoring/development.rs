@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, ChildStderr, Stdio};
 
 use acp_runtime_tests::runtime::build_folder;
+use acp_runtime_tests::shop::{self, Offer};
 use acp_runtime_tests::{EditorDouble, Permission, Runtime};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -165,4 +166,109 @@ fn rights_are_asked_for_before_anything_is_loaded() {
     let told = "error: `acme:work` 0.1.0 was not begun: nobody can be asked whether to grant its rights\n";
     assert!(refused.stderr.contains(told), "{}", refused.stderr);
     assert!(!runtime.home().join("developments").exists());
+}
+
+/// What somebody works on is held to the lists of those whose plugins are loaded, like everything else.
+#[tokio::test]
+async fn whose_plugins_are_loaded_is_looked_at_here_as_well() {
+    let runtime = project(Runtime::new(), "tasks", KV);
+    let mut author = Author::begin(&runtime, &["--yes"]);
+    author.until("(DEV) is in every session");
+    for (rules, why) in [
+        ("[plugins.deny]\nnamespaces = [\"acme\"]\n", "its namespace `acme` is in `plugins.deny.namespaces`"),
+        (
+            "[plugins.allow]\npublishers = [\"acme\"]\n",
+            "`plugins.allow` has neither its namespace `acme` nor who has signed it, nobody that is known",
+        ),
+    ] {
+        fs::write(runtime.home().join("config.toml"), rules).unwrap();
+        let editor = runtime.editor().await;
+        let session = editor.new_session().await;
+        assert!(said(&editor, &session, "/call work__list {}").await.contains("there is no tool `work__list`"));
+        let told = format!("plugin `acme:work` (DEV) is not loaded: {why}");
+        assert!(editor.stderr().contains(&told), "{}", editor.stderr());
+        editor.close().await;
+        let list = runtime.run(&["plugin", "list"]);
+        assert!(!list.stdout.contains("acme:work") && list.stderr.contains(&told), "{list:?}");
+    }
+    assert_eq!(author.end(Signal::INT), Some(0));
+    let refused = runtime.run(&["plugin", "dev", "work", "--yes"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let told = "error: `acme:work` cannot be worked on: `plugins.allow` has neither its namespace `acme`";
+    assert!(refused.stderr.contains(told) && refused.stderr.contains("hint: "), "{}", refused.stderr);
+    fs::write(runtime.home().join("config.toml"), "[plugins.allow]\nnamespaces = [\"acme\"]\n").unwrap();
+    let mut author = Author::begin(&runtime, &["--yes"]);
+    author.until("(DEV) is in every session");
+    assert_eq!(author.end(Signal::INT), Some(0));
+}
+
+#[test]
+fn it_is_listed_as_long_as_somebody_works_on_it() {
+    let runtime = project(Runtime::new(), "tasks", KV);
+    let listed = || {
+        let list = runtime.run(&["plugin", "list", "--json"]).stdout;
+        let lines: Vec<Value> = list.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        lines.into_iter().find(|line| line["id"] == "acme:work")
+    };
+    assert_eq!(listed(), None);
+    let mut author = Author::begin(&runtime, &["--yes"]);
+    author.until("(DEV) is in every session");
+    let line = listed().expect("it is there");
+    let folder = runtime.project().join("work").display().to_string();
+    assert_eq!((&line["origin"], &line["source"], &line["rights"]), (&json!("DEV"), &json!(folder), &json!(["kv"])));
+    let list = runtime.run(&["plugin", "list"]).stdout;
+    let line = list.lines().find(|line| line.starts_with("acme:work  ")).expect("it is there");
+    assert!(line.starts_with("acme:work  0.1.0  DEV  kv  sha256:"), "{line}");
+    let info = runtime.run(&["plugin", "info", "acme:work"]);
+    assert!(info.code == Some(0) && info.stdout.starts_with("acme:work 0.1.0 (DEV)\n"), "{info:?}");
+    assert_eq!(author.end(Signal::INT), Some(0));
+    assert_eq!(listed(), None);
+}
+
+/// A session that is opened anew for a new build stays what it was in all else: its MCP servers go on running, and it keeps
+/// the code of what is installed that it began with.
+#[tokio::test]
+async fn a_new_build_changes_nothing_else() {
+    let runtime = project(Runtime::new(), "tasks", KV);
+    Offer::of("0.1.0", shop::KV).put(&runtime);
+    let install = ["plugin", "install", "list.wasm", "--yes"];
+    assert_eq!(runtime.run(&install).code, Some(0));
+    let editor = runtime.editor().await;
+    let server = json!({ "name": "double", "command": env!("CARGO_BIN_EXE_mcp-double"), "args": [], "env": [] });
+    let request = json!({ "cwd": runtime.project(), "mcpServers": [server] });
+    let session = editor.call("session/new", request).await["sessionId"].as_str().unwrap().to_owned();
+    let echo = "/call mcp__double__echo {\"n\": 1}";
+    assert!(said(&editor, &session, echo).await.contains("{\"n\":1}"));
+    assert!(said(&editor, &session, "/tools").await.contains("`list__list`"));
+    let served = || {
+        let log = runtime.read("mcp.log");
+        (log.lines().filter(|line| line.starts_with("start ")).count(), log.lines().any(|line| line == "eof"))
+    };
+    assert_eq!(served(), (1, false));
+    // Which is not in this session, whatever becomes of it.
+    assert_eq!(runtime.run(&["plugin", "remove", "acme:list"]).code, Some(0));
+    editor.forget_updates(&session);
+
+    let mut author = Author::begin(&runtime, &["--watch", "--yes"]);
+    author.until("(DEV) is in every session");
+    until_renewed(&editor, &session).await;
+    for round in 0..3 {
+        assert!(said(&editor, &session, "/call work__list {}").await.contains("tasks"), "round {round}");
+        assert!(said(&editor, &session, echo).await.contains("{\"n\":1}"), "round {round}");
+        assert!(said(&editor, &session, "/mcp").await.contains("– connected"), "round {round}");
+        assert!(said(&editor, &session, "/tools").await.contains("`list__list`"), "round {round}");
+        assert_eq!(served(), (1, false), "round {round}");
+        editor.forget_updates(&session);
+        let manifest = runtime.read("work/plugin.toml");
+        let (before, after) = manifest.split_once("title = \"Work").unwrap();
+        fs::write(runtime.project().join("work/plugin.toml"), format!("{before}title = \"Work again{after}")).unwrap();
+        author.until("(DEV) is now as it was just built");
+        until_renewed(&editor, &session).await;
+    }
+    // What is ended with its session is ended, also one that was taken over.
+    editor.call("session/close", json!({ "sessionId": session })).await;
+    assert_eq!(served(), (1, true));
+    assert!(!editor.new_session().await.is_empty());
+    assert_eq!(author.end(Signal::INT), Some(0));
+    editor.close().await;
 }

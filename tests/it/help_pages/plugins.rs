@@ -66,8 +66,9 @@ fn every_page_about_plugins_reads_well() {
               --json  Print one JSON object a line
           -h, --help  Print help
 
-        The columns: id, version, where it is from, rights, the begin of the digest of an installed one,
-        description. A right with a `?` was not granted, and is asked for when it is used.
+        The columns: id, version, where it is from, rights, the begin of the digest of one that is installed
+        or worked on (`DEV`), description. A right with a `?` was not granted, and is asked for when it is
+        used.
 
         # plugin info
         Say what a plugin offers and what it asks for

@@ -30,7 +30,7 @@ Nothing is sent and no secret is read: what is said comes from the manifest, wha
 names of the secrets that are kept, and the audit.";
 
 const AFTER_LIST: &str = "\
-The columns: id, version, where it is from, rights, the begin of the digest of an installed one, description. A right with a `?` was not granted, and is asked for \
+The columns: id, version, where it is from, rights, the begin of the digest of one that is installed or worked on (`DEV`), description. A right with a `?` was not granted, and is asked for \
 when it is used.";
 
 const AFTER_NEW: &str = "\

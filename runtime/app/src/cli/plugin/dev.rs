@@ -15,7 +15,7 @@ use super::super::failure::Failure;
 use super::install::{consent, show_rights};
 use super::project::build;
 use crate::authoring::{Sight, Working};
-use crate::compose::Runtime;
+use crate::compose::{Origin, Runtime};
 use crate::process::Stops;
 
 /// How often it is looked whether the source has changed.
@@ -54,8 +54,7 @@ struct Work {
 }
 
 async fn begin(runtime: &Runtime, folder: &Path, yes: bool) -> Result<Work, Failure> {
-    let plugin = build(runtime, folder, None).await?;
-    let candidate = Candidate::check(runtime.shelf().host(), &plugin).await?;
+    let (plugin, candidate) = built(runtime, folder).await?;
     let manifest = candidate.manifest();
     let id = manifest.id.clone();
     show_rights(&mut io::stderr(), manifest, None)?;
@@ -74,11 +73,23 @@ async fn begin(runtime: &Runtime, folder: &Path, yes: bool) -> Result<Work, Fail
     Ok(work)
 }
 
+/// Builds it, and checks it like one that is installed. What no agent would load is not begun.
+async fn built(runtime: &Runtime, folder: &Path) -> Result<(PathBuf, Candidate), Failure> {
+    let plugin = build(runtime, folder, None).await?;
+    let candidate = Candidate::check(runtime.shelf().host(), &plugin).await?;
+    let id = &candidate.manifest().id;
+    match runtime.shelf().refusal(id, None, Origin::Development) {
+        Some(why) => {
+            Err(Failure::new(format!("`{id}` cannot be worked on: {why}")).hint("see `acp-runtime config path`"))
+        }
+        None => Ok((plugin, candidate)),
+    }
+}
+
 impl Work {
     /// Builds it anew.
     async fn again(&mut self, runtime: &Runtime, folder: &Path) -> Result<(), Failure> {
-        let plugin = build(runtime, folder, None).await?;
-        let candidate = Candidate::check(runtime.shelf().host(), &plugin).await?;
+        let (plugin, candidate) = built(runtime, folder).await?;
         let asked = candidate.manifest().ceiling();
         for right in asked.iter().map(ToString::to_string).filter(|right| !self.granted.contains(right)) {
             writeln!(
