@@ -10,8 +10,12 @@ use serde_json::{Value, json};
 
 /// The hostile guest as a plugin `acme:guest` in the file `guest.wasm` of the project, with these capabilities.
 fn build(runtime: &Runtime, description: &str, capabilities: &str, output: &str) {
+    build_version("0.1.0", runtime, description, capabilities, output);
+}
+
+fn build_version(version: &str, runtime: &Runtime, description: &str, capabilities: &str, output: &str) {
     let manifest = format!(
-        "id = \"acme:guest\"\nversion = \"0.1.0\"\ntitle = \"Guest\"\ndescription = \"{description}\"\nlicense = \"MIT\"\n\
+        "id = \"acme:guest\"\nversion = \"{version}\"\ntitle = \"Guest\"\ndescription = \"{description}\"\nlicense = \"MIT\"\n\
          [capabilities]\n{capabilities}"
     );
     fs::write(runtime.project().join("plugin.toml"), manifest).unwrap();
@@ -243,7 +247,7 @@ async fn a44_an_update_that_asks_for_more_is_asked_about_again_and_a_no_stays() 
     let session = editor.new_session().await;
     editor.prompt(&session, "/permissions deny acme:guest read:notes/**").await;
     editor.close().await;
-    build(&runtime, "A guest.", &format!("{READS}{WRITES}"), "guest.wasm");
+    build_version("0.2.0", &runtime, "A guest.", &format!("{READS}{WRITES}"), "guest.wasm");
     // Held until somebody has agreed: the one before stays.
     let held = runtime.run(&["plugin", "install", "guest.wasm"]);
     assert!(held.code == Some(2) && held.stderr.contains("\"keeps the notes\" (new)"), "{held:?}");

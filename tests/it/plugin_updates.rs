@@ -169,6 +169,41 @@ fn a35_an_older_version_is_no_update_and_neither_is_another_content_of_the_same(
     assert_eq!(used(&runtime).0, "0.1.5");
 }
 
+/// Signed or not, a file of this machine or not: what is called 0.1.0 is one file. What somebody works on is not installed.
+#[test]
+fn a35_a_version_has_one_content_on_this_machine_as_well() {
+    let runtime = shop(READ);
+    let (before, lock) = (used(&runtime), runtime.home().join("acp-plugins.lock"));
+    let noted = std::fs::read_to_string(&lock).expect("a lockfile");
+    Offer::of("0.1.0", KV).put(&runtime);
+    let refused = |source: &str, why: &str| {
+        let install = runtime.run(&["plugin", "install", source, "--yes", "--allow-downgrade"]);
+        assert_eq!((install.code, install.stdout.as_str()), (Some(1), ""), "{install:?}");
+        assert!(
+            install.stderr.contains(why) && install.stderr.contains("hint: a version has one content"),
+            "{install:?}"
+        );
+        assert_eq!(std::fs::read_to_string(&lock).expect("it stays"), noted);
+    };
+    std::fs::create_dir(runtime.project().join("folder")).expect("a folder");
+    std::fs::copy(runtime.project().join("list.wasm"), runtime.project().join("folder/list.wasm")).expect("a copy");
+    for source in ["list.wasm", "./folder"] {
+        refused(source, "`acme:list` 0.1.0 was refused: another file of that version is installed (sha256:");
+    }
+    assert_eq!(used(&runtime), before);
+
+    // What the lockfile names need not be installed here.
+    std::fs::remove_dir_all(runtime.home().join("plugins")).expect("it was there");
+    refused("list.wasm", "`acme:list` was not installed: the lockfile names 0.1.0 (sha256:");
+    // Another version is another content, and what was removed is forgotten.
+    Offer::of("0.2.0", KV).put(&runtime);
+    install(&runtime, &["--yes"]);
+    assert_eq!(runtime.run(&["plugin", "remove", "acme:list"]).code, Some(0));
+    Offer::of("0.2.0", READ).put(&runtime);
+    install(&runtime, &["--yes"]);
+    assert_eq!(used(&runtime), ("0.2.0".to_owned(), vec!["fs.read notes/*.md".to_owned()]));
+}
+
 #[test]
 fn the_version_before_can_be_used_again_with_the_rights_that_it_had() {
     let runtime = shop(READ);

@@ -136,8 +136,8 @@ impl StoreError {
             }
             Self::NotInstalled { .. } => "see `acp-runtime plugin list`",
             Self::SameVersion { .. } => {
-                "a version has one content: its author must give it another version; if you are its author, remove the \
-                 installed one first, with `acp-runtime plugin remove`"
+                "a version has one content: its author must give it another version; if you are its author, work on it with \
+                 `acp-runtime plugin dev`, or remove the installed one first, with `acp-runtime plugin remove`"
             }
             Self::Downgrade { .. } => {
                 "`acp-runtime plugin rollback` goes back to what you had before; pass `--allow-downgrade` to install an older \

@@ -137,8 +137,9 @@ async fn an_older_version_and_another_content_of_the_same_are_refused() {
     assert_eq!(held.to_string(), older.to_string());
     place.candidate("0.1.0", KV).await.install(&place.store, &[], "the test", true).unwrap();
 
-    // What its author builds anew on this machine may have the same version; what is published may not.
-    place.candidate("0.1.0", "").await.install(&place.store, &[], "the test", false).unwrap();
+    // Whoever has made it, and whoever stands for it.
+    let other = place.candidate("0.1.0", "").await.install(&place.store, &[], "the test", false).unwrap_err();
+    assert!(other.to_string().contains("`test:plugin` 0.1.0 is installed already with another content: "), "{other}");
     let published = || Provenance { publisher: Some("test".to_owned()), ..Provenance::from("the test") };
     place.candidate("0.3.0", KV).await.install(&place.store, &[], published(), false).unwrap();
     let other = place.candidate("0.3.0", "").await.install(&place.store, &[], published(), true).unwrap_err();

@@ -79,6 +79,10 @@ async fn one(
     if let Some(before) = &before {
         refuse_backward(before, &found, arguments.held.allow_downgrade)?;
     }
+    if let (None, Some(own)) = (locked, store.read_lock()?) {
+        // It may be noted there without being installed: the file is kept with others of the person's, and copied.
+        refuse_other_content(&own, &found)?;
+    }
     if let Vouched::ByNobody(Some(warning)) = &vouched {
         writeln!(io::stderr(), "warning: {warning}")?;
     }
@@ -144,13 +148,15 @@ pub(super) fn refuse_backward(before: &Predecessor, found: &Found, allow_downgra
         return Err(Failure::new(format!("`{id}` {version} was refused: {old} is installed, which is newer"))
             .hint("pass `--allow-downgrade` if that is meant"));
     }
-    let is_held = found.is_remote || installed.publisher.is_some();
-    if version == old && found.digest != installed.digest && is_held {
+    if version == old && found.digest != installed.digest {
         return Err(Failure::new(format!(
             "`{id}` {version} was refused: another file of that version is installed ({}, not {})",
             installed.digest, found.digest
         ))
-        .hint(remove));
+        .hint(format!(
+            "a version has one content, so give this one another; `acp-runtime plugin dev` is for what you are working on; \
+             {remove}"
+        )));
     }
     Ok(())
 }

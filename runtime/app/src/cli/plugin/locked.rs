@@ -29,8 +29,9 @@ pub(super) fn refuse_other_content(lock: &PluginLock, found: &Found) -> Result<(
     let locked = lock.get(id).filter(|locked| locked.version == *version);
     match locked.and_then(|locked| locked.differs(version, found.digest)) {
         None => Ok(()),
-        Some(why) => Err(Failure::new(format!("`{id}` was not installed: {why}"))
-            .hint("a version has one content: give it another version")),
+        Some(why) => Err(Failure::new(format!("`{id}` was not installed: {why}")).hint(
+            "a version has one content: give this one another version, or take the other one out of the lockfile",
+        )),
     }
 }
 

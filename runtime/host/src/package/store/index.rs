@@ -86,12 +86,11 @@ impl Index {
     }
 
     /// Whether a version may take the place of what is installed: not an older one unless that is wished for, and not another
-    /// content of the same version, but for what its author builds anew on this machine.
+    /// content of the same version, whoever has made it.
     pub(super) fn admit(&self, id: &PluginId, offered: &Installed, may_go_back: bool) -> Result<(), StoreError> {
         let Some(active) = self.plugins.get(id) else { return Ok(()) };
         let (installed, version) = (active.version.clone(), offered.version.clone());
-        let is_published = active.publisher.is_some() || offered.manifest.is_some();
-        if version == installed && offered.digest != active.digest && is_published {
+        if version == installed && offered.digest != active.digest {
             return Err(StoreError::SameVersion {
                 id: id.clone(),
                 version,
