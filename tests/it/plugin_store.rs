@@ -121,6 +121,40 @@ fn a54_processes_that_install_the_same_at_once_all_succeed() {
     assert_eq!(verified(&runtime).code, Some(0));
 }
 
+/// Each changes two files of all of them, and one of the project's: nothing of the others is lost.
+#[test]
+fn a54_processes_that_install_others_at_once_all_succeed() {
+    const IDS: [&str; 4] = ["aar:code-stats", "aar:git-info", "aar:notes", "aar:tasks"];
+    let runtime = Runtime::new().config("plugins.bundled = false\n");
+    let all_at_once = |arguments: &dyn Fn(&'static str) -> Vec<&'static str>| {
+        let start = |id| {
+            let mut command = runtime.command(&arguments(id));
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+        };
+        for process in IDS.map(start) {
+            let output = process.wait_with_output().expect("it ends");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+    };
+    let noted = |path: PathBuf| {
+        let text = fs::read_to_string(path).expect("a lockfile");
+        IDS.map(|id| text.contains(&format!("id = \"{id}\"")))
+    };
+    let installed = || IDS.map(|id| runtime.run(&["plugin", "list"]).stdout.contains(&format!("{id}  ")));
+    all_at_once(&|id| vec!["plugin", "install", id, "--yes", "--project"]);
+    assert_eq!((installed(), files(&runtime).len()), ([true; 4], 4));
+    assert_eq!(noted(runtime.home().join("acp-plugins.lock")), [true; 4]);
+    assert_eq!(noted(runtime.project().join(".acp-runtime/acp-plugins.lock")), [true; 4]);
+    assert_eq!(verified(&runtime).code, Some(0));
+    all_at_once(&|id| vec!["plugin", "remove", id]);
+    assert_eq!((installed(), noted(runtime.home().join("acp-plugins.lock"))), ([false; 4], [false; 4]));
+    // Each has looked at what was there, and kept it for as long.
+    for arguments in [&["plugin", "install", "aar:tasks", "--yes"][..], &["plugin", "remove", "aar:tasks"]] {
+        assert_eq!(runtime.run(arguments).code, Some(0));
+    }
+    assert_eq!(files(&runtime).len(), 0);
+}
+
 #[test]
 fn a54_whoever_waits_for_another_process_says_so() {
     let runtime = shop();
@@ -273,6 +307,41 @@ pub fn killed(times: u32) {
 #[test]
 fn a54_what_is_killed_at_any_moment_leaves_what_was_or_what_is_to_be() {
     killed(20);
+}
+
+/// What neither the index nor a living process names is removed by whoever changes something, and nothing else is.
+#[tokio::test]
+async fn a54_what_was_left_behind_is_removed_with_the_next_change() {
+    let runtime = shop();
+    let plugins = runtime.home().join("plugins");
+    let used_before = files(&runtime);
+    let editor = runtime.editor().await;
+    editor.new_session().await;
+    for version in ["0.2.0", "0.3.0"] {
+        Offer::of(version, READ).put(&runtime);
+        assert_eq!(runtime.run(&["plugin", "install", "list.wasm", "--yes"]).code, Some(0));
+    }
+    assert!(used_before.iter().all(|file| file.is_file()), "a session uses it");
+    let (stray, odd) = (plugins.join("sha256").join("0".repeat(64)), plugins.join("sha256/README"));
+    for folder in [&stray, &odd] {
+        fs::create_dir(folder).expect("a folder");
+        fs::write(folder.join("plugin.wasm"), "what somebody has left").expect("it is written");
+    }
+    let unfinished = plugins.join(".acp-runtime-1-0-00000000");
+    fs::write(&unfinished, "half").expect("it is written");
+    for arguments in [&["plugin", "list"][..], &["plugin", "verify", "--all"], &["run", "/plugins"]] {
+        assert_eq!(runtime.run(arguments).code, Some(0));
+    }
+    assert!(stray.exists() && unfinished.exists() && files(&runtime).len() == 5, "to look changes nothing");
+    editor.kill().await;
+    let left = fs::read_dir(plugins.join("leases")).expect("a folder").count();
+    assert!(left >= 1, "whoever is killed leaves its lease");
+    assert_eq!(runtime.run(&["plugin", "rollback", "acme:list"]).code, Some(0));
+    assert!(!stray.exists() && !unfinished.exists() && odd.exists());
+    assert!(used_before.iter().all(|file| !file.exists()), "who has used it is gone");
+    assert_eq!(fs::read_dir(plugins.join("leases")).expect("a folder").count(), 0);
+    assert_eq!((files(&runtime).len(), used(&runtime).as_deref()), (3, Some("0.2.0")));
+    assert_eq!(verified(&runtime).code, Some(0));
 }
 
 /// No file may grow any more, as on a disk that is full: nothing is changed, and it is said.

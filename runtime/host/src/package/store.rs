@@ -284,6 +284,12 @@ impl PackageStore {
         self.change(id, |index| index.roll_back(id))
     }
 
+    /// Does something while no other process changes the folder: what is noted elsewhere by all of them.
+    pub fn alone<T>(&self, work: impl FnOnce() -> T) -> Result<T, StoreError> {
+        let _lock = self.lock()?;
+        Ok(work())
+    }
+
     /// Removes a plugin and its files; those that a running process uses go later.
     pub fn remove(&self, id: &PluginId) -> Result<Installed, StoreError> {
         self.change(id, |index| index.remove(id))

@@ -95,7 +95,7 @@ async fn one(
     }
     let installed = candidate.install(store, &granted, found.from, arguments.held.allow_downgrade)?;
     if let Some(project) = project.filter(|_| locked.is_none()) {
-        project.note(&id, &installed)?;
+        store.alone(|| project.note(&id, &installed))??;
     }
     let mut out = io::stdout();
     if arguments.json {
