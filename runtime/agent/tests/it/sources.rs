@@ -17,6 +17,7 @@ struct Source {
     tools: Mutex<Vec<Arc<dyn Tool>>>,
     /// Where there is one, `settle` says so and waits for the second.
     slow: Option<(Arc<Notify>, Arc<Notify>)>,
+    handed_over: AtomicBool,
     closed: AtomicBool,
 }
 
@@ -32,6 +33,10 @@ impl ToolSource for Source {
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.tools.lock().unwrap().clone()
+    }
+
+    fn hand_over(&self) {
+        self.handed_over.store(true, Ordering::SeqCst);
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -118,4 +123,17 @@ async fn sources_end_with_the_session() {
     assert!(!source.closed.load(Ordering::SeqCst));
     stage.session.close().await;
     assert!(source.closed.load(Ordering::SeqCst));
+}
+
+/// Of a session that is opened anew at once, they are told so, and go on.
+#[tokio::test]
+async fn sources_outlive_a_session_that_hands_them_over() {
+    let source = Arc::new(Source::default());
+    let stage = Setting { source: Some(source.clone()), ..Setting::default() }.play(vec![]);
+    let before = stage.session.before();
+    stage.session.hand_over().await;
+    let state = || (source.handed_over.load(Ordering::SeqCst), source.closed.load(Ordering::SeqCst));
+    assert_eq!(state(), (true, false));
+    assert_eq!(stage.store.claims.load(Ordering::SeqCst), 0, "another one can have it");
+    assert_eq!(before.choices, stage.session.choices());
 }
