@@ -9,6 +9,7 @@ mod hostile_registry;
 mod publishers;
 mod registry;
 mod updates;
+mod web;
 
 use acp_runtime_tests::runtime::build_folder;
 use acp_runtime_tests::{Finished, RegistryDouble, Runtime};

@@ -2,7 +2,6 @@
 
 use super::*;
 use acp_runtime_tests::registry_double::Manners;
-use acp_runtime_tests::{WebDouble, WebPage};
 use serde_json::json as value;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,19 +105,6 @@ async fn a_plugin_is_found_by_its_name() {
     let other = Publisher::new().build("evil:list", "1.3.0", "");
     other.published(&format!("oci://{}/mirror/acme/list", registry.host()));
     refused(&runtime, "acme:list@1.3.0", &[], "it is `evil:list` 1.3.0, and not `acme:list`");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_file_on_the_web_is_named_with_its_digest() {
-    let publisher = Publisher::new();
-    assert_eq!(publisher.runtime.run(&["plugin", "pack", "list.wasm", "--key", "key"]).code, Some(0));
-    let digest = "0".repeat(64);
-    let runtime = trusting(&publisher);
-    // There is no TLS to be had on loopback here: that plain HTTP is refused is what can be seen.
-    let web = WebDouble::start(|_| WebPage::new("application/wasm", "x")).await;
-    refused(&runtime, &format!("{}#sha256={digest}", web.url("/list.wasm")), &[], "not fetched over plain HTTP");
-    refused(&runtime, "https://example.invalid/list.wasm", &[], "no `#sha256=`");
-    assert_eq!(web.visits().len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
