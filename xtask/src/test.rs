@@ -39,12 +39,16 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         plugins::build(workspace)?;
         let missing = unless_required(options, local_model::set_up_small(workspace))?;
         let without_languages = unless_required(options, languages::set_up(workspace))?;
+        let without_registry = unless_required(options, registry::set_up(workspace))?;
         let mut test = cargo_test(workspace, &["slow_"]);
         if missing.is_some() {
             test.args(["--skip", "slow_local_model::"]);
         }
         if without_languages.is_some() {
             test.args(["--skip", "slow_languages::"]);
+        }
+        if without_registry.is_some() {
+            test.args(["--skip", "debian_registry::"]);
         }
         let outcome = report(&mut test);
         if let Some(error) = missing {
@@ -55,6 +59,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
                 "skipped: the tests of plugins in Python, JavaScript and C, which could not be set up: {error}"
             ));
         }
+        without_registry.iter().for_each(|error| say_without_registry(error.as_ref()));
         return outcome;
     }
     let check = |arguments: &[&str]| run_to_success(cargo().current_dir(&workspace.root).args(arguments));
@@ -74,10 +79,12 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     if let Some(error) = without_foreign {
         say(&format!("skipped: the tests with foreign clients and servers, which could not be set up: {error}"));
     }
-    if let Some(error) = without_registry {
-        say(&format!("skipped: the tests with Debian's registry and minisign, which could not be set up: {error}"));
-    }
+    without_registry.iter().for_each(|error| say_without_registry(error.as_ref()));
     outcome
+}
+
+fn say_without_registry(error: &dyn Error) {
+    say(&format!("skipped: the tests with Debian's registry and minisign, which could not be set up: {error}"));
 }
 
 /// Why something could not be set up, where it may be missing.

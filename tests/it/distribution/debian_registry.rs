@@ -1,6 +1,8 @@
 //! A registry that nobody here wrote: Docker's own, as Debian packs it. `cargo xtask test` unpacks it into
 //! `target/registry`, and leaves this module out where it cannot be had.
 
+mod minisign;
+
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -85,37 +87,4 @@ fn a_plugin_is_published_found_and_installed() {
     newer.published(&place);
     installed(&named, "acme:list", &[]);
     assert_eq!(entry(&named, "acme:list")["version"].as_str(), Some("1.1.0"));
-}
-
-/// Debian's `minisign` takes our signatures, and we take its.
-#[test]
-fn minisign_and_we_take_each_others_signatures() {
-    let publisher = Publisher::new();
-    let runtime = &publisher.runtime;
-    assert_eq!(runtime.run(&["plugin", "pack", "list.wasm", "--key", "key"]).code, Some(0));
-    let minisign = |arguments: &[&str]| {
-        let libraries = program("minisign").ancestors().nth(2).expect("usr").join("lib");
-        let folders =
-            libraries.read_dir().expect("its libraries").flatten().map(|entry| entry.path().display().to_string());
-        let folders = folders.collect::<Vec<_>>().join(":");
-        let output = Command::new(program("minisign"))
-            .env("LD_LIBRARY_PATH", folders)
-            .current_dir(runtime.project())
-            .args(arguments)
-            .stdin(Stdio::null())
-            .output()
-            .expect("it runs");
-        assert!(output.status.success(), "{arguments:?}: {output:?}");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    let said = minisign(&["-V", "-p", "key.pub", "-m", "list.wasm"]);
-    assert!(said.contains("Trusted comment: acme:list@1.0.0"), "{said}");
-    minisign(&["-G", "-W", "-p", "their.pub", "-s", "their.key"]);
-    minisign(&["-S", "-s", "their.key", "-t", "acme:list@1.0.0", "-m", "list.wasm"]);
-    let person = person().config("[plugins.signatures]\nlocal = \"require\"\n");
-    let key = runtime.project().join("their.pub").display().to_string();
-    let wasm = runtime.project().join("list.wasm").display().to_string();
-    refused(&person, &wasm, &[], "its signature is by a key that is not known");
-    assert_eq!(person.run(&["trust", "add", "publisher", "acme", "--key", &key]).code, Some(0));
-    installed(&person, &wasm, &[]);
 }

@@ -3,8 +3,10 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use acp_runtime_host::package::signature::{PublicKey, Signature, Signed};
+use acp_runtime_host::package::signature::{Minisign, PublicKey, Signature, SignatureKind as _, Signed};
 use acp_runtime_host::{regular_file, whole_file};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use minisign::{KeyPair, SecretKeyBox};
 
 use super::super::arguments::KeygenArguments;
@@ -19,6 +21,8 @@ const MOST: u64 = 4 << 10;
 
 /// Characters of a secret key, with a password or without, as it is written.
 const SECRET: usize = 212;
+/// Bytes at its end by which it is seen whether it is whole, and was opened with the right password.
+const CHECKSUM: usize = 32;
 
 /// A secret key that can be used.
 pub(super) struct SigningKey {
@@ -43,14 +47,14 @@ impl SigningKey {
         }
         let sealed = || SecretKeyBox::from_string(&text).map_err(|_| no_key());
         // Whether one is needed is known once it was tried without.
-        let pair = match sealed()?.into_unencrypted_secret_key() {
-            Ok(pair) if !pair.is_encrypted() => pair,
-            _ => {
-                let password = password(&format!("Password of `{shown}`: "))?;
-                sealed()?.into_secret_key(Some(password)).map_err(|error| {
-                    Failure::new(format!("`{shown}` cannot be used: {error}")).hint("see that the password is right")
-                })?
-            }
+        let open = sealed()?.into_unencrypted_secret_key().ok().filter(|pair| !pair.is_encrypted());
+        let pair = if let Some(pair) = open.or_else(|| without_checksum(line)) {
+            pair
+        } else {
+            let password = password(&format!("Password of `{shown}`: "))?;
+            sealed()?.into_secret_key(Some(password)).map_err(|error| {
+                Failure::new(format!("`{shown}` cannot be used: {error}")).hint("see that the password is right")
+            })?
         };
         let public = minisign::PublicKey::from_secret_key(&pair).map_err(|_| no_key())?;
         let public = public.to_base64().parse().map_err(|error| {
@@ -62,10 +66,24 @@ impl SigningKey {
     pub(super) fn sign(&self, signed: Signed<'_>) -> Result<String, Failure> {
         let statement = signed.statement();
         let offer = Signature::offer(&self.public);
+        let refused = |problem: String| Failure::new(format!("`{statement}` cannot be signed: {problem}"));
         let made = minisign::sign(None, &self.pair, signed.bytes, Some(&statement), Some(&offer));
-        made.map(minisign::SignatureBox::into_string)
-            .map_err(|error| Failure::new(format!("`{statement}` cannot be signed: {error}")))
+        let text = made.map_err(|error| refused(error.to_string()))?.into_string();
+        // A key without a checksum may be damaged, and nobody would take what it signs.
+        let holds = Minisign.read(&text).and_then(|made| Minisign.verify(&made, &self.public, signed));
+        holds.map_err(|_| {
+            refused("the key is damaged".to_owned()).hint("get the key's file from where you keep it safe")
+        })?;
+        Ok(text)
     }
+}
+
+/// A key without a password as `minisign` 0.11 and earlier ones make it (`-W`): the place of its checksum is empty.
+fn without_checksum(line: &str) -> Option<minisign::SecretKey> {
+    let bytes = STANDARD.decode(line).ok()?;
+    let (rest, checksum) = bytes.split_last_chunk::<CHECKSUM>()?;
+    let is_one = rest.starts_with(b"Ed\0\0") && *checksum == [0; CHECKSUM];
+    is_one.then(|| minisign::SecretKey::from_bytes(&bytes).ok()).flatten()
 }
 
 pub(super) fn keygen(arguments: KeygenArguments) -> Result<(), Failure> {
