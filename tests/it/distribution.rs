@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests look at the files that were written, and damage them")]
 
 mod debian_registry;
+mod decisions;
 mod files;
 mod hostile_registry;
 mod publishers;

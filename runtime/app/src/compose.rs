@@ -360,7 +360,8 @@ impl Runtime {
         let mut panels = PanelBoard::new(stale, options.switches().clone());
         let mut commands = command_catalog(options.switches().clone());
         furnish(offered, &marked, &mut tools, &mut panels, &mut commands);
-        commands.extend(Updates::WORDS, Arc::new(Updates::new(self.shelf.installed().clone())));
+        let updates = Updates::new(self.shelf.installed().clone(), self.publishers());
+        commands.extend(Updates::WORDS, Arc::new(updates));
         let servers = self.servers(had.servers, servers, &roots, &outbox, face.stays());
         add(commands.add(Arc::new(McpCommand::new(servers.clone(), gate.clone()))));
         let doctor = Doctor::new(self.own.clone(), Path::new(&setup.cwd), options.clone(), servers.clone(), plugins);

@@ -8,10 +8,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use acp_runtime_agent::capability::{Grant, PluginId};
+use acp_runtime_agent::capability::Grant;
 
 use crate::build::{check_hooks, check_schemas};
-use crate::difference::{self, Difference, includes};
+use crate::difference::{Difference, includes};
 use crate::manifest::{Capability, Manifest};
 use crate::package::{
     Content, Digest, Installed, LocalSource, Package, PackageError, PackageStore, SourceError, StoreError,
@@ -194,20 +194,6 @@ impl Candidate {
             key: from.key,
         }
     }
-}
-
-/// Uses the version of a plugin that waits, if its terms are these: all that it asks for and was not refused before is granted.
-pub fn approve(store: &PackageStore, id: &PluginId, terms: Digest) -> Result<Installed, StoreError> {
-    let kept = store.kept()?.remove(id).ok_or_else(|| StoreError::NotInstalled { id: id.clone() })?;
-    let nothing = || StoreError::NothingWaits { id: id.clone() };
-    let waiting = kept.waiting.ok_or_else(nothing)?;
-    let manifest = store.package(&waiting).ok().map(Package::into_manifest).ok_or_else(nothing)?;
-    let offered = difference::terms(&manifest);
-    if offered != terms {
-        return Err(StoreError::OtherTerms { id: id.clone(), version: waiting.version, offered });
-    }
-    let granted = Predecessor::of(store, kept.active).carried(&manifest, true);
-    store.approve(id, waiting.digest, granted.iter().map(ToString::to_string).collect())
 }
 
 /// A plugin that is installed, as one that would take its place sees it.

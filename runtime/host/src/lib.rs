@@ -35,7 +35,9 @@
 //! | [`plugin_host`] | plugins as tools, panels, commands and hooks of a session |
 //! | [`build`] | from a component and a `plugin.toml` to a plugin |
 //! | [`install`] | what must hold before a plugin is kept |
+//! | [`approval`] | a version that waits is used from now on |
 
+pub mod approval;
 mod bindings;
 pub mod build;
 mod call_thread;

@@ -47,7 +47,8 @@ fn files_are_installed_with_a_warning_unless_signatures_are_required() {
 
     let strict = person().config("[plugins.signatures]\nlocal = \"require\"\n");
     let said = refused(&strict, &wasm, &[], "`acme:list` 1.0.0 was not installed: it is not signed");
-    let flag = said.split("pass `").nth(1).and_then(|rest| rest.split('`').next()).expect("the flag").to_owned();
+    let flag =
+        said.split("install it with `").nth(1).and_then(|rest| rest.split('`').next()).expect("the flag").to_owned();
     let wrong = "--allow-unsigned=sha256:0000000000000000000000000000000000000000000000000000000000000000";
     refused(&strict, &wasm, &[wrong], "its digest is another one");
     let (option, digest) = flag.split_once(' ').expect("an option and a digest");

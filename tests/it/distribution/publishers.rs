@@ -15,7 +15,7 @@ async fn a31_a_publisher_is_met_once_and_known_from_then_on() {
     let runtime = person();
     // Without a terminal nobody can be asked, and a yes to the rights is no yes to the publisher.
     let said = refused(&runtime, &reference, &[], "its publisher is not trusted, and nobody can be asked");
-    assert!(said.contains(&format!("pass `--trust-publisher {}`", publisher.fingerprint)), "{said}");
+    assert!(said.contains(&format!("install it with `--trust-publisher {}`", publisher.fingerprint)), "{said}");
     let (seen, code) = at_a_terminal(&runtime, &reference, "n\n");
     assert!(code == Some(1) && seen.contains("Trust this publisher for `acme`? [y/N]"), "{seen}");
     assert!(seen.contains(&publisher.fingerprint) && seen.contains(&publisher.key), "{seen}");

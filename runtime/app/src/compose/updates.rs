@@ -7,9 +7,11 @@ use acp_runtime_agent::command::{Command, CommandReply};
 use acp_runtime_agent::event::CommandInfo;
 use acp_runtime_agent::plain;
 use acp_runtime_agent::tool::ToolError;
+use acp_runtime_host::approval::{ApprovalError, approve};
 use acp_runtime_host::difference::terms;
-use acp_runtime_host::install::{Predecessor, approve};
-use acp_runtime_host::package::{Digest, Kept, Package, PackageStore, StoreError};
+use acp_runtime_host::install::Predecessor;
+use acp_runtime_host::package::{Digest, Kept, Package, PackageStore};
+use acp_runtime_host::publishers::TrustStore;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -18,20 +20,21 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Updates {
     info: CommandInfo,
     store: PackageStore,
+    trust: TrustStore,
 }
 
 impl Updates {
     /// The words that it answers.
     pub(super) const WORDS: &[&str] = &["waiting", "approve"];
 
-    pub(super) fn new(store: PackageStore) -> Self {
+    pub(super) fn new(store: PackageStore, trust: TrustStore) -> Self {
         let info = CommandInfo {
             name: "plugins".to_owned(),
             description: "Lists the plugins, switches one on or off, or shows and approves updates that wait"
                 .to_owned(),
             hint: Some("[on|off PLUGIN | waiting | approve PLUGIN HASH]".to_owned()),
         };
-        Self { info, store }
+        Self { info, store, trust }
     }
 
     fn answer(&self, arguments: &str) -> Result<String, ToolError> {
@@ -49,7 +52,7 @@ impl Updates {
 
     fn waiting(&self) -> Result<String, ToolError> {
         let mut text = String::new();
-        for (id, kept) in self.store.kept().map_err(|error| told(&error))? {
+        for (id, kept) in self.store.kept().map_err(told)? {
             let Kept { active, waiting: Some(waiting), .. } = kept else { continue };
             let manifest = match self.store.package(&waiting).map(Package::into_manifest) {
                 Ok(manifest) => manifest,
@@ -86,13 +89,13 @@ impl Updates {
         let hash = hash
             .parse::<Digest>()
             .map_err(|error| ToolError::invalid(format!("{error}")).hint("type `/plugins waiting` for the hash"))?;
-        let installed = self.store.kept().map_err(|error| told(&error))?;
+        let installed = self.store.kept().map_err(told)?;
         let meant = PluginId::meant_by(plugin, installed.keys());
         let [id] = meant.as_slice() else {
             let shown = plain::line(plugin, 80);
             return Err(ToolError::invalid(format!("`{shown}` is not installed")).hint("type `/plugins waiting`"));
         };
-        let approved = approve(&self.store, id, hash).map_err(|error| told(&error))?;
+        let approved = approve(&self.store, &self.trust, id, hash).map_err(told)?;
         Ok(format!(
             "Approved: `{id}` {}. Sessions that are open keep the version that they have; those that are opened from now on \
              use this one.",
@@ -101,7 +104,8 @@ impl Updates {
     }
 }
 
-fn told(error: &StoreError) -> ToolError {
+fn told(error: impl Into<ApprovalError>) -> ToolError {
+    let error = error.into();
     ToolError::invalid(error.to_string()).hint(error.hint())
 }
 

@@ -90,9 +90,6 @@ async fn one(
     let granted = consent(candidate.manifest(), before.as_ref(), arguments.yes, "installed")?;
     let mut refused = candidate.manifest().ceiling();
     refused.retain(|right| !granted.contains(right));
-    if let Some(voucher) = vouched.voucher() {
-        voucher.keep(&runtime.publishers())?;
-    }
     let installed = candidate.install(store, &granted, found.from, arguments.held.allow_downgrade)?;
     if let Some(project) = project.filter(|_| locked.is_none()) {
         store.alone(|| project.note(&id, &installed))??;

@@ -6,8 +6,9 @@ use std::io::{self, Write as _};
 
 use acp_runtime_agent::capability::PluginId;
 use acp_runtime_agent::noun::counted;
+use acp_runtime_host::approval::{ApprovalError, approve};
 use acp_runtime_host::difference::{Difference, terms};
-use acp_runtime_host::install::{Predecessor, approve};
+use acp_runtime_host::install::Predecessor;
 use acp_runtime_host::limits::show_bytes;
 use acp_runtime_host::manifest::Manifest;
 use acp_runtime_host::package::{Digest, Installed, Kept, StoreError};
@@ -188,8 +189,9 @@ async fn one(runtime: &Runtime, id: &PluginId, kept: &Kept, arguments: &UpdateAr
     let store = runtime.shelf().installed();
     // What waits was checked when it came, and is approved without looking for it again.
     for hash in arguments.accept_caps.iter().filter(|_| kept.waiting.is_some()) {
-        match approve(store, id, *hash) {
-            Err(StoreError::OtherTerms { .. } | StoreError::NothingWaits { .. }) => {}
+        match approve(store, &runtime.publishers(), id, *hash) {
+            Err(ApprovalError::Store(error))
+                if matches!(*error, StoreError::OtherTerms { .. } | StoreError::NothingWaits { .. }) => {}
             approved => return Ok(Outcome::Updated(approved?)),
         }
     }
@@ -214,9 +216,6 @@ async fn one(runtime: &Runtime, id: &PluginId, kept: &Kept, arguments: &UpdateAr
         || accepted(arguments, manifest)
         || (can_ask() && confirmed(&format!("Use {} and grant what is new?", manifest.version))?);
     let (from, may_go_back) = (newer.found.from.clone(), arguments.allow_downgrade);
-    if let Some(voucher) = vouched.voucher().filter(|_| approved) {
-        voucher.keep(&runtime.publishers())?;
-    }
     if approved {
         let granted = newer.before.carried(manifest, true);
         return Ok(Outcome::Updated(candidate.install(store, &granted, from, may_go_back)?));
@@ -287,6 +286,16 @@ fn tell(id: &PluginId, before: &Installed, outcome: &Outcome, json: bool) -> Res
         }
     }
     Ok(())
+}
+
+impl From<ApprovalError> for Failure {
+    fn from(error: ApprovalError) -> Self {
+        match error {
+            ApprovalError::Store(error) => (*error).into(),
+            ApprovalError::Trust(error) => error.into(),
+            ApprovalError::Forsaken { .. } => Self::new(error.to_string()).hint(error.hint()),
+        }
+    }
 }
 
 pub(super) fn roll_back(runtime: &Runtime, arguments: &RollbackArguments) -> Result<(), Failure> {

@@ -13,6 +13,11 @@ use super::super::confirm::{can_ask, confirmed};
 use super::super::failure::Failure;
 use crate::settings::Requirement;
 
+/// What to do where somebody else has signed.
+const ANOTHER: &str = "do not install it, unless its publisher has told you of another key";
+/// Where a key comes from, and how one is told from a fingerprint.
+const WHERE: &str = "in a place of their own (it begins with `RW`)";
+
 /// What came, before anything of it was run.
 #[derive(Clone, Copy)]
 pub(super) struct Arrival<'a> {
@@ -58,20 +63,6 @@ pub(super) struct Leave {
 pub(super) struct Voucher {
     pub(super) publisher: String,
     pub(super) key: PublicKey,
-    /// They are not in the store yet.
-    new: bool,
-}
-
-impl Voucher {
-    /// Keeps a new publisher, once all else is agreed.
-    pub(super) fn keep(&self, store: &TrustStore) -> Result<(), Failure> {
-        if !self.new {
-            return Ok(());
-        }
-        store.change(|publishers| publishers.introduce(&self.publisher, &self.key, Moment(Timestamp::now())))?;
-        writeln!(io::stderr(), "trusted the publisher `{}`: {}", self.publisher, self.key.fingerprint())?;
-        Ok(())
-    }
 }
 
 /// Whether somebody stands for it.
@@ -92,7 +83,8 @@ impl Vouched {
     }
 }
 
-/// Who stands for it.
+/// Who stands for it. A publisher whom the person trusts from now on is kept at once, whatever becomes of the plugin: what
+/// was answered is not asked again.
 pub(super) fn vouch(
     store: &TrustStore,
     arrival: Arrival<'_>,
@@ -103,17 +95,18 @@ pub(super) fn vouch(
     let (name, namespace) = (arrival.name(), arrival.manifest.id.namespace().to_owned());
     let standing = arrival.standing(&publishers);
     let standing = standing.map_err(|error| Failure::new(format!("{name} was refused: {error}")).hint(error.hint()))?;
-    let new = |key: PublicKey| Vouched::By(Voucher { publisher: namespace.clone(), key, new: true });
+    let new = |key: PublicKey| keep(store, &namespace, key);
     match standing {
-        Standing::Trusted { publisher, key } => Ok(Vouched::By(Voucher { publisher, key, new: false })),
+        Standing::Trusted { publisher, key } => Ok(Vouched::By(Voucher { publisher, key })),
         Standing::New { key, similar } => {
             if let Some(expected) = &leave.publisher {
-                return expect(&name, expected, &key).map(|()| new(key));
+                expect(&name, expected, &key)?;
+                return new(key);
             }
             introduce(&mut io::stderr(), &name, &namespace, &key, &similar)?;
             if can_ask() {
                 return match (confirmed(&format!("Trust this publisher for `{namespace}`?"))?, requirement) {
-                    (true, _) => Ok(new(key)),
+                    (true, _) => new(key),
                     (false, Requirement::Warn) => Ok(unvouched(&name, "its publisher is not trusted")),
                     (false, Requirement::Require) => {
                         Err(Failure::new(format!("{name} was not installed: its publisher is not trusted")))
@@ -125,28 +118,29 @@ pub(super) fn vouch(
                 Requirement::Warn => Ok(unvouched(&name, &why)),
                 Requirement::Require => Err(Failure::usage(format!("{name} was not installed: {why}"))
                     .hint(format!(
-                        "compare that with what `{namespace}` publishes in a place of their own, then pass `--trust-publisher {}`",
+                        "compare that with what `{namespace}` publishes in a place of their own, then install it with `--trust-publisher {}`",
                         key.fingerprint()
                     ))),
             }
         }
-        Standing::Stranger { key } => {
-            let given = leave.publisher.as_ref().and_then(|given| given.parse::<PublicKey>().ok());
-            if let Some(given) = given {
-                return match arrival.signature_of(&given) {
-                    Some(_) => Ok(new(given)),
-                    None => {
-                        Err(Failure::new(format!("{name} was refused: its signature is not by the key {}", given.id()))
-                            .hint("do not install it, unless its publisher has told you of another key"))
-                    }
-                };
+        Standing::Stranger { key } => match leave.publisher.as_deref().map(named).transpose()? {
+            Some(Named::Key(given)) if arrival.signature_of(&given).is_some() => new(given),
+            Some(Named::Key(given)) => {
+                Err(Failure::new(format!("{name} was refused: its signature is not by the key {}", given.id())).hint(ANOTHER))
             }
-            let why = format!("its signature is by a key that is not known ({key})");
-            let hint = format!(
-                "get the public key from its publisher, then `acp-runtime trust add publisher {namespace} --key KEY`"
-            );
-            require(&name, &why, hint, requirement)
-        }
+            Some(Named::Fingerprint(_)) => Err(Failure::new(format!(
+                "{name} was not installed: the key of its signature ({key}) did not come along, and a fingerprint is no key"
+            ))
+            .hint(format!("get the public key from its publisher, {WHERE}, then install it with `--trust-publisher RW…`"))),
+            None => {
+                let why = format!("its signature is by a key that is not known and did not come along ({key})");
+                let hint = format!(
+                    "get the public key from its publisher, {WHERE}, then \
+                     `acp-runtime trust add publisher {namespace} --key RW…`, and once more"
+                );
+                require(&name, &why, hint, requirement)
+            }
+        },
         Standing::Unsigned { .. } if leave.unsigned == Some(arrival.digest) => Ok(Vouched::ByNobody(None)),
         Standing::Unsigned { .. } if leave.unsigned.is_some() => {
             let is = arrival.digest;
@@ -158,7 +152,7 @@ pub(super) fn vouch(
                 Some(publisher) => format!("it is not signed, and `{namespace}` is the publisher `{publisher}`'s"),
                 None => "it is not signed".to_owned(),
             };
-            let hint = format!("once you have looked at it, pass `--allow-unsigned {}`", arrival.digest);
+            let hint = format!("once you have looked at it, install it with `--allow-unsigned {}`", arrival.digest);
             require(&name, &why, hint, requirement)
         }
     }
@@ -175,21 +169,42 @@ fn unvouched(name: &str, why: &str) -> Vouched {
     Vouched::ByNobody(Some(format!("nobody stands for {name}: {why}")))
 }
 
+/// A publisher's key as a person names it.
+enum Named {
+    Key(PublicKey),
+    Fingerprint(Digest),
+}
+
+fn named(text: &str) -> Result<Named, Failure> {
+    match (text.parse(), text.parse()) {
+        (Ok(fingerprint), _) => Ok(Named::Fingerprint(fingerprint)),
+        (Err(_), Ok(key)) => Ok(Named::Key(key)),
+        (Err(_), Err(_)) => Err(Failure::usage(format!("`{text}` is neither a fingerprint nor a public key"))
+            .hint("write it as `plugin keygen` has printed it: `sha256:…`, or `RW…`")),
+    }
+}
+
 /// What the person has named is the key itself, or its fingerprint.
 fn expect(name: &str, expected: &str, key: &PublicKey) -> Result<(), Failure> {
-    let is_named = match (expected.parse::<Digest>(), expected.parse::<PublicKey>()) {
-        (Ok(fingerprint), _) => fingerprint == key.fingerprint(),
-        (Err(_), Ok(named)) => named == *key,
-        (Err(_), Err(_)) => {
-            return Err(Failure::usage(format!("`{expected}` is neither a fingerprint nor a public key"))
-                .hint("write it as `plugin keygen` has printed it: `sha256:…`, or `RW…`"));
-        }
+    let is_it = match named(expected)? {
+        Named::Fingerprint(fingerprint) => fingerprint == key.fingerprint(),
+        Named::Key(named) => named == *key,
     };
-    if is_named {
+    if is_it {
         return Ok(());
     }
-    Err(Failure::new(format!("{name} was refused: it is signed by another key ({})", key.fingerprint()))
-        .hint("do not install it, unless its publisher has told you of another key"))
+    Err(Failure::new(format!("{name} was refused: it is signed by another key ({})", key.fingerprint())).hint(ANOTHER))
+}
+
+fn keep(store: &TrustStore, namespace: &str, key: PublicKey) -> Result<Vouched, Failure> {
+    store.change(|publishers| publishers.introduce(namespace, &key, Moment(Timestamp::now())))?;
+    let mut err = io::stderr();
+    writeln!(err, "trusted the publisher `{namespace}`: {}", key.fingerprint())?;
+    writeln!(
+        err,
+        "hint: that stays, whatever becomes of the plugin; `acp-runtime trust remove publisher {namespace}` ends it"
+    )?;
+    Ok(Vouched::By(Voucher { publisher: namespace.to_owned(), key }))
 }
 
 /// A publisher who was never seen before.
