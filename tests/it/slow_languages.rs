@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use acp_runtime_tests::Runtime;
 use acp_runtime_tests::runtime::build_folder;
 
-use crate::authoring::workshop::travel;
+use crate::authoring::workshop::{build_elsewhere, travel};
 
 /// A file of the set-up.
 fn tool(path: &str) -> PathBuf {
@@ -46,4 +46,7 @@ fn a_plugin_in_c_goes_from_nothing_to_an_answer() {
     let odd = r#"/call hello__greet {"name": "A\"\\\u00e4\ud83d\ude00\n] {"}"#;
     let answer = runtime.run(&["run", odd]);
     assert!(answer.stdout.contains("Hello, A\"\\ä😀\n] {!"), "{answer:?}");
+    // Elsewhere the same source gives the same bytes.
+    let again = build_elsewhere(&runtime);
+    assert!(bytes == again, "{} bytes, and then {}", bytes.len(), again.len());
 }

@@ -75,3 +75,15 @@ pub fn travel(runtime: &Runtime, language: &str, prepare: impl FnOnce(&Path)) ->
     assert_eq!(refused.code, Some(2), "arguments are checked by the tool's schema: {refused:?}");
     bytes
 }
+
+/// What the plugin of [`travel`] is built as once it was moved to another place; the place is `deep/down/there`.
+pub fn build_elsewhere(runtime: &Runtime) -> Vec<u8> {
+    let elsewhere = runtime.project().join("deep/down");
+    std::fs::create_dir_all(&elsewhere).expect("a folder");
+    std::fs::rename(runtime.project().join("hello"), elsewhere.join("there")).expect("it is moved");
+    succeed(runtime, &["plugin", "build", "deep/down/there", "--output", "again.wasm"]);
+    let again = std::fs::read(runtime.project().join("again.wasm")).expect("it was built");
+    let place = runtime.project().display().to_string();
+    assert!(!String::from_utf8_lossy(&again).contains(&place), "where it was built is nobody's business");
+    again
+}
