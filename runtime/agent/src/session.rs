@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::capability::{PanelName, RootId, Roots};
 use crate::command::CommandCatalog;
-use crate::elicit::Elicitor;
+use crate::elicit::{Elicitor, NoElicitor};
 use crate::event::{EventSink as _, SessionEvent};
 use crate::gate::Approver;
 use crate::options::{Choices, ConfigOption, OptionError, OptionValue, Options};
@@ -54,12 +54,21 @@ use actor::{Actor, Ending, Letter};
 pub trait Face: Send + Sync {
     /// Asks its person.
     fn approver(&self, session: &SessionId) -> Arc<dyn Approver>;
-    /// Asks its person for values.
-    fn elicitor(&self, session: &SessionId) -> Arc<dyn Elicitor>;
-    /// Where its commands run: in its own terminals, or in `local`.
-    fn terminal(&self, session: &SessionId, roots: &Roots, local: Arc<dyn Terminal>) -> Arc<dyn Terminal>;
-    /// Puts the client's own files (unsaved text) over the disk's.
-    fn overlay(&self, session: &SessionId, roots: &Roots, disk: Arc<dyn Workspace>) -> Arc<dyn Workspace>;
+    /// Asks its person for values. By default nobody can be asked.
+    fn elicitor(&self, session: &SessionId) -> Arc<dyn Elicitor> {
+        let _ = session;
+        Arc::new(NoElicitor)
+    }
+    /// Where its commands run: in its own terminals, or in `local`. By default in `local`.
+    fn terminal(&self, session: &SessionId, roots: &Roots, local: Arc<dyn Terminal>) -> Arc<dyn Terminal> {
+        let _ = (session, roots);
+        local
+    }
+    /// Puts the client's own files (unsaved text) over the disk's. By default it has none.
+    fn overlay(&self, session: &SessionId, roots: &Roots, disk: Arc<dyn Workspace>) -> Arc<dyn Workspace> {
+        let _ = (session, roots);
+        disk
+    }
     /// Shows it what happens.
     fn audience(&self, session: &SessionId) -> Arc<dyn Audience>;
     /// Whether it is still there after an answer, and learns of what changes then. For one that is not, an answer about

@@ -3,14 +3,11 @@
 use std::io::{self, IsTerminal as _, Stderr, Stdout, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use acp_runtime_agent::capability::{EffectPattern, Roots};
-use acp_runtime_agent::elicit::{Elicitor, NoElicitor};
+use acp_runtime_agent::capability::EffectPattern;
 use acp_runtime_agent::event::SessionEvent;
 use acp_runtime_agent::gate::{Approval, Approver, Ask};
 use acp_runtime_agent::session::{Answer, Audience, Face, Haste, PromptError, SessionHandle};
-use acp_runtime_agent::terminal::Terminal;
 use acp_runtime_agent::transcript::{SessionId, ToolContent};
-use acp_runtime_agent::workspace::Workspace;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -49,18 +46,6 @@ impl Headless {
 impl Face for Headless {
     fn approver(&self, _session: &SessionId) -> Arc<dyn Approver> {
         self.approver.clone()
-    }
-
-    fn elicitor(&self, _session: &SessionId) -> Arc<dyn Elicitor> {
-        Arc::new(NoElicitor)
-    }
-
-    fn terminal(&self, _session: &SessionId, _roots: &Roots, local: Arc<dyn Terminal>) -> Arc<dyn Terminal> {
-        local
-    }
-
-    fn overlay(&self, _session: &SessionId, _roots: &Roots, disk: Arc<dyn Workspace>) -> Arc<dyn Workspace> {
-        disk
     }
 
     fn audience(&self, session: &SessionId) -> Arc<dyn Audience> {

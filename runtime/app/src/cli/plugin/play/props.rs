@@ -5,14 +5,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use acp_runtime_agent::capability::{Effect, EffectPattern, Roots};
-use acp_runtime_agent::elicit::{Elicitor, NoElicitor};
+use acp_runtime_agent::capability::{Effect, EffectPattern};
 use acp_runtime_agent::event::SessionEvent;
 use acp_runtime_agent::gate::{Approval, Approver, Ask, Permit};
 use acp_runtime_agent::session::{Audience, Face, Haste};
-use acp_runtime_agent::terminal::Terminal;
 use acp_runtime_agent::transcript::SessionId;
-use acp_runtime_agent::workspace::Workspace;
 use acp_runtime_host::egress::Play;
 use acp_runtime_host::exec::{ProgramEnd, ProgramError, ProgramOutput, ProgramRun, Programs};
 use futures::future::{BoxFuture, FutureExt as _};
@@ -168,18 +165,6 @@ pub(super) struct Client(pub(super) Arc<Props>);
 impl Face for Client {
     fn approver(&self, _session: &SessionId) -> Arc<dyn Approver> {
         self.0.clone()
-    }
-
-    fn elicitor(&self, _session: &SessionId) -> Arc<dyn Elicitor> {
-        Arc::new(NoElicitor)
-    }
-
-    fn terminal(&self, _session: &SessionId, _roots: &Roots, local: Arc<dyn Terminal>) -> Arc<dyn Terminal> {
-        local
-    }
-
-    fn overlay(&self, _session: &SessionId, _roots: &Roots, disk: Arc<dyn Workspace>) -> Arc<dyn Workspace> {
-        disk
     }
 
     fn audience(&self, _session: &SessionId) -> Arc<dyn Audience> {
