@@ -61,11 +61,8 @@ pub(crate) struct SecretDesk {
 impl SecretDesk {
     /// Those that its manifest asks for.
     pub(crate) fn new(store: Arc<dyn SecretStore>, asked: &[Grant]) -> Self {
-        let right = |grant: &Grant| match grant {
-            Grant::Secret(right) => Some(right.clone()),
-            _ => None,
-        };
-        Self { store, rights: asked.iter().filter_map(right).collect(), filter: Filter::default() }
+        let rights = asked.iter().filter_map(Grant::secret).cloned().collect();
+        Self { store, rights, filter: Filter::default() }
     }
 
     /// The secret that the plugin calls `handle`.

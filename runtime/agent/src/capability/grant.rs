@@ -99,6 +99,22 @@ impl Grant {
         }
     }
 
+    /// The hosts that it is a right to; none of a right to something else.
+    pub fn net(&self) -> Option<&HostPattern> {
+        match self {
+            Self::Net(host) => Some(host),
+            _ => None,
+        }
+    }
+
+    /// The secret that it is a right to; none of a right to something else.
+    pub fn secret(&self) -> Option<&SecretRight> {
+        match self {
+            Self::Secret(right) => Some(right),
+            _ => None,
+        }
+    }
+
     /// Whether the right is a right to that effect.
     pub fn covers(&self, effect: &Effect) -> bool {
         match (self, effect) {

@@ -39,7 +39,7 @@ pub async fn of_plugin(runtime: &Runtime, known: &KnownPlugin) -> Result<Vec<Che
     let answers = runtime.memory().answers_about(known.plugin.id()).await?;
     let policy = runtime.settings().policy();
     let mut checks: Vec<Check> = hosts(known).map(|host| of_host(known, host, &policy, &answers)).collect();
-    for right in rights(known) {
+    for right in secrets_of(known) {
         let effect = Effect::UseSecret(right.name.clone());
         checks.push(match stopped(known, &effect, &policy, &answers) {
             Some((why, hint)) => {
@@ -59,18 +59,12 @@ pub async fn of_plugin(runtime: &Runtime, known: &KnownPlugin) -> Result<Vec<Che
 
 /// The hosts that its manifest asks for.
 fn hosts(known: &KnownPlugin) -> impl Iterator<Item = &HostPattern> {
-    known.plugin.manifest().capabilities.iter().filter_map(|asked| match &asked.grant {
-        Grant::Net(host) => Some(host),
-        Grant::Read(_)
-        | Grant::Write(_)
-        | Grant::Secret(_)
-        | Grant::Run(_)
-        | Grant::Kv
-        | Grant::OwnFiles(_)
-        | Grant::ReadSession
-        | Grant::Prompt
-        | Grant::Hook(_) => None,
-    })
+    known.plugin.manifest().capabilities.iter().filter_map(|asked| asked.grant.net())
+}
+
+/// The secrets that its manifest asks for.
+fn secrets_of(known: &KnownPlugin) -> impl Iterator<Item = &SecretRight> {
+    known.plugin.manifest().capabilities.iter().filter_map(|asked| asked.grant.secret())
 }
 
 fn of_host(known: &KnownPlugin, host: &HostPattern, policy: &Policy, answers: &[Answer]) -> Check {
@@ -215,24 +209,9 @@ pub(super) async fn secrets(runtime: &Runtime) -> Vec<Check> {
     for known in &runtime.shelf.contents().plugins {
         let own = answers.iter().filter(|answer| answer.is_about_plugin(known.plugin.id())).cloned();
         let own: Vec<Answer> = own.collect();
-        checks.extend(rights(known).map(|right| check(known, right, &kept, &policy, &own)));
+        checks.extend(secrets_of(known).map(|right| check(known, right, &kept, &policy, &own)));
     }
     checks
-}
-
-fn rights(known: &KnownPlugin) -> impl Iterator<Item = &SecretRight> {
-    known.plugin.manifest().capabilities.iter().filter_map(|asked| match &asked.grant {
-        Grant::Secret(right) => Some(right),
-        Grant::Read(_)
-        | Grant::Write(_)
-        | Grant::Net(_)
-        | Grant::Run(_)
-        | Grant::Kv
-        | Grant::OwnFiles(_)
-        | Grant::ReadSession
-        | Grant::Prompt
-        | Grant::Hook(_) => None,
-    })
 }
 
 fn check(
