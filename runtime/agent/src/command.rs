@@ -55,6 +55,29 @@ pub trait Command: Send + Sync {
     ) -> BoxFuture<'a, Result<CommandReply, ToolError>>;
 }
 
+/// A command of the runtime's own that answers with a text and nothing else.
+pub trait TextCommand: Send + Sync {
+    /// What it announces.
+    fn info(&self) -> &CommandInfo;
+
+    /// Answers what was typed after the name. The future may be dropped at any moment.
+    fn answer(&self, arguments: &str) -> impl Future<Output = Result<String, ToolError>> + Send;
+}
+
+impl<T: TextCommand> Command for T {
+    fn info(&self) -> &CommandInfo {
+        TextCommand::info(self)
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: &'a str,
+        _cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<CommandReply, ToolError>> {
+        Box::pin(async move { self.answer(arguments).await.map(CommandReply::Text) })
+    }
+}
+
 /// Refuses what was typed after a command that takes nothing.
 pub fn takes_nothing(command: &str, arguments: &str) -> Result<(), ToolError> {
     if arguments.is_empty() {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use acp_runtime_agent::capability::{Effect, EffectPattern, PathGlob, PathScope, PluginId, RootId, Roots};
-use acp_runtime_agent::command::{Command, CommandReply};
+use acp_runtime_agent::command::TextCommand;
 use acp_runtime_agent::event::{CommandInfo, EventSink as _, Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::{Approval, Approver, Ask, Scope};
 use acp_runtime_agent::plain;
@@ -17,10 +17,7 @@ use acp_runtime_agent::store::StoreError;
 use acp_runtime_agent::tool::ToolError;
 use acp_runtime_agent::transcript::ToolContent;
 use acp_runtime_agent::workspace::WorkspaceError;
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 use super::{Contents, KnownPlugin, Runtime, Shelf};
 use crate::audit::{AuditLog, Trust};
@@ -214,6 +211,12 @@ impl TrustCommand {
         let pending = question.map(|question| Pending(tokio::spawn(question.put())));
         Self { info, root, store, audit, _pending: pending }
     }
+}
+
+impl TextCommand for TrustCommand {
+    fn info(&self) -> &CommandInfo {
+        &self.info
+    }
 
     async fn answer(&self, arguments: &str) -> Result<String, ToolError> {
         let brought = Brought::by(self.root.clone(), &self.store).await;
@@ -260,20 +263,6 @@ impl TrustCommand {
             "The project's own {}:\n\n{described}\n{standing} `/trust yes` and `/trust no` answer.",
             content.summary()
         ))
-    }
-}
-
-impl Command for TrustCommand {
-    fn info(&self) -> &CommandInfo {
-        &self.info
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: &'a str,
-        _cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<CommandReply, ToolError>> {
-        async move { self.answer(arguments).await.map(CommandReply::Text) }.boxed()
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use acp_runtime_agent::command::{Command, CommandReply, takes_nothing};
+use acp_runtime_agent::command::{TextCommand, takes_nothing};
 use acp_runtime_agent::event::CommandInfo;
 use acp_runtime_agent::noun::counted;
 use acp_runtime_agent::options::Options;
@@ -13,9 +13,6 @@ use acp_runtime_agent::plain;
 use acp_runtime_agent::tool::{ToolError, ToolSource as _};
 use acp_runtime_agent::transcript::fenced;
 use acp_runtime_host::record::Calls;
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
-use tokio_util::sync::CancellationToken;
 
 use super::checks::{self, Check};
 use super::{KnownPlugin, Runtime};
@@ -55,7 +52,25 @@ impl Doctor {
         Self { info, runtime, folder: folder.to_owned(), options, servers, plugins }
     }
 
-    async fn answer(&self) -> Result<String, ToolError> {
+    fn plugin(&self, known: &KnownPlugin) -> String {
+        let id = known.plugin.id();
+        let on = match self.options.withheld().iter().find(|withheld| withheld.plugin.id == *id) {
+            Some(_) => "left out",
+            None if self.options.switches().lets(Some(id)) => "on",
+            None => "off",
+        };
+        let calls = known.plugin.calls();
+        format!("`{id}` ({}, {on}) – {}", known.origin.as_str(), done(&calls))
+    }
+}
+
+impl TextCommand for Doctor {
+    fn info(&self) -> &CommandInfo {
+        &self.info
+    }
+
+    async fn answer(&self, arguments: &str) -> Result<String, ToolError> {
+        takes_nothing(&self.info.name, arguments)?;
         let gone = || ToolError::Fatal("the process is about to end".to_owned());
         let runtime = self.runtime.upgrade().ok_or_else(gone)?;
         let id = self.options.seat().get().0.id().to_owned();
@@ -80,35 +95,6 @@ impl Doctor {
             all if all.len() == clean.len() => clean,
             begin => format!("{begin}\n\n[cut: {} of {} bytes shown]", begin.len(), clean.len()),
         })
-    }
-
-    fn plugin(&self, known: &KnownPlugin) -> String {
-        let id = known.plugin.id();
-        let on = match self.options.withheld().iter().find(|withheld| withheld.plugin.id == *id) {
-            Some(_) => "left out",
-            None if self.options.switches().lets(Some(id)) => "on",
-            None => "off",
-        };
-        let calls = known.plugin.calls();
-        format!("`{id}` ({}, {on}) – {}", known.origin.as_str(), done(&calls))
-    }
-}
-
-impl Command for Doctor {
-    fn info(&self) -> &CommandInfo {
-        &self.info
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: &'a str,
-        _cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<CommandReply, ToolError>> {
-        async move {
-            takes_nothing(&self.info.name, arguments)?;
-            self.answer().await.map(CommandReply::Text)
-        }
-        .boxed()
     }
 }
 

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use acp_runtime_agent::command::{Command, CommandReply};
+use acp_runtime_agent::command::TextCommand;
 use acp_runtime_agent::context::History;
 use acp_runtime_agent::event::{CommandInfo, SessionEvent};
 use acp_runtime_agent::options::{Bounds, Options};
@@ -14,9 +14,6 @@ use acp_runtime_agent::session::{ForkPoint, ForkSide, OpenError, Outbox, branch}
 use acp_runtime_agent::store::{PointOfNoReturn, SessionStore as _, StoreError};
 use acp_runtime_agent::tool::ToolError;
 use acp_runtime_agent::transcript::{MessageId, Part, SessionId};
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
-use tokio_util::sync::CancellationToken;
 
 use super::new_record;
 use crate::store::SqliteStore;
@@ -52,6 +49,47 @@ impl ForkCommand {
         };
         let (session, store, options) = (session.clone(), store.clone(), options.clone());
         Self { info, session, store, options, configured: configured.clone(), outbox: outbox.clone() }
+    }
+
+    /// The last prompts by their ids.
+    async fn list(&self) -> Result<String, ToolError> {
+        self.outbox.flush().await.map_err(|error| unkept(&error))?;
+        let (_, events) = branch(&self.store, &self.session, None)
+            .await
+            .map_err(|error| ToolError::to_model("internal", error.to_string()))?;
+        let prompts: Vec<(&MessageId, String)> = events
+            .iter()
+            .filter_map(|event| match event {
+                SessionEvent::UserMessage { id, parts, local: false } => Some((id, first_line(parts))),
+                _ => None,
+            })
+            .collect();
+        if prompts.is_empty() {
+            return Ok("Nothing was said to the model yet.".to_owned());
+        }
+        let mut text = "The prompts, the last ones:\n\n".to_owned();
+        for (id, line) in prompts.iter().skip(prompts.len().saturating_sub(LISTED)) {
+            let _ = writeln!(text, "- `{id}` – {line}");
+        }
+        Ok(text)
+    }
+}
+
+fn first_line(parts: &[Part]) -> String {
+    let text = parts.iter().find_map(|part| match part {
+        Part::Text { text } => text.lines().map(str::trim).find(|line| !line.is_empty()),
+        _ => None,
+    });
+    text.map_or_else(|| "(no text)".to_owned(), |text| plain::line(text, SHOWN))
+}
+
+fn unkept(error: &StoreError) -> ToolError {
+    ToolError::to_model("internal", error.to_string())
+}
+
+impl TextCommand for ForkCommand {
+    fn info(&self) -> &CommandInfo {
+        &self.info
     }
 
     async fn answer(&self, arguments: &str) -> Result<String, ToolError> {
@@ -95,54 +133,5 @@ impl ForkCommand {
             "Session `{id}` has all that was said here{until}, and goes on from there; this one stays as it is. An editor \
              has it in its list of sessions. On the command line `acp-runtime session show {id}` shows it."
         ))
-    }
-
-    /// The last prompts by their ids.
-    async fn list(&self) -> Result<String, ToolError> {
-        self.outbox.flush().await.map_err(|error| unkept(&error))?;
-        let (_, events) = branch(&self.store, &self.session, None)
-            .await
-            .map_err(|error| ToolError::to_model("internal", error.to_string()))?;
-        let prompts: Vec<(&MessageId, String)> = events
-            .iter()
-            .filter_map(|event| match event {
-                SessionEvent::UserMessage { id, parts, local: false } => Some((id, first_line(parts))),
-                _ => None,
-            })
-            .collect();
-        if prompts.is_empty() {
-            return Ok("Nothing was said to the model yet.".to_owned());
-        }
-        let mut text = "The prompts, the last ones:\n\n".to_owned();
-        for (id, line) in prompts.iter().skip(prompts.len().saturating_sub(LISTED)) {
-            let _ = writeln!(text, "- `{id}` – {line}");
-        }
-        Ok(text)
-    }
-}
-
-fn first_line(parts: &[Part]) -> String {
-    let text = parts.iter().find_map(|part| match part {
-        Part::Text { text } => text.lines().map(str::trim).find(|line| !line.is_empty()),
-        _ => None,
-    });
-    text.map_or_else(|| "(no text)".to_owned(), |text| plain::line(text, SHOWN))
-}
-
-fn unkept(error: &StoreError) -> ToolError {
-    ToolError::to_model("internal", error.to_string())
-}
-
-impl Command for ForkCommand {
-    fn info(&self) -> &CommandInfo {
-        &self.info
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: &'a str,
-        _cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<CommandReply, ToolError>> {
-        async move { self.answer(arguments).await.map(CommandReply::Text) }.boxed()
     }
 }

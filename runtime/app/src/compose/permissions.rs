@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use acp_runtime_agent::capability::{EffectPattern, PluginId};
-use acp_runtime_agent::command::{Command, CommandReply};
+use acp_runtime_agent::command::TextCommand;
 use acp_runtime_agent::event::CommandInfo;
 use acp_runtime_agent::gate::{AuditSink, GrantBook as _, Origin, Scope, Settled, Verdict};
 use acp_runtime_agent::near::near;
@@ -16,10 +16,7 @@ use acp_runtime_agent::plain;
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_agent::tool::{ToolCatalog, ToolError};
 use acp_runtime_agent::transcript::ToolCallId;
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use jiff::{Timestamp, Unit};
-use tokio_util::sync::CancellationToken;
 
 use super::book::{Book, Passing};
 use crate::store::Answer;
@@ -102,23 +99,6 @@ impl Permissions {
             hint: Some("[revoke NUMBER|all | revoke NAME EFFECT | allow|deny [--scope SCOPE] NAME EFFECT]".to_owned()),
         };
         Self { info, book, tools, audit }
-    }
-
-    async fn answer(&self, arguments: &str) -> Result<String, ToolError> {
-        let (arguments, scope) = scoped(arguments)?;
-        let words: Vec<&str> = arguments.splitn(3, char::is_whitespace).map(str::trim).collect();
-        let done = match words.as_slice() {
-            [""] => String::new(),
-            ["revoke", which] => self.revoke(which).await?,
-            ["revoke", name, effect] => self.revoke_about(name, effect).await?,
-            ["allow", name, effect] => self.decide(name, effect, true, scope.unwrap_or(Scope::Project)).await?,
-            ["deny", name, effect] => self.decide(name, effect, false, scope.unwrap_or(Scope::Project)).await?,
-            ["revoke"] => return Err(misused("no answer was named")),
-            ["allow" | "deny", ..] => return Err(misused("a name and an effect are needed")),
-            [other, ..] => return Err(misused(&format!("`/permissions` has no `{}`", plain::line(other, 80)))),
-            [] => return Err(misused("nothing was typed")),
-        };
-        Ok(format!("{done}{}", shown(&self.list().await?)))
     }
 
     async fn list(&self) -> Result<Vec<Given>, ToolError> {
@@ -232,17 +212,26 @@ impl Permissions {
     }
 }
 
-impl Command for Permissions {
+impl TextCommand for Permissions {
     fn info(&self) -> &CommandInfo {
         &self.info
     }
 
-    fn run<'a>(
-        &'a self,
-        arguments: &'a str,
-        _cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<CommandReply, ToolError>> {
-        async move { self.answer(arguments).await.map(CommandReply::Text) }.boxed()
+    async fn answer(&self, arguments: &str) -> Result<String, ToolError> {
+        let (arguments, scope) = scoped(arguments)?;
+        let words: Vec<&str> = arguments.splitn(3, char::is_whitespace).map(str::trim).collect();
+        let done = match words.as_slice() {
+            [""] => String::new(),
+            ["revoke", which] => self.revoke(which).await?,
+            ["revoke", name, effect] => self.revoke_about(name, effect).await?,
+            ["allow", name, effect] => self.decide(name, effect, true, scope.unwrap_or(Scope::Project)).await?,
+            ["deny", name, effect] => self.decide(name, effect, false, scope.unwrap_or(Scope::Project)).await?,
+            ["revoke"] => return Err(misused("no answer was named")),
+            ["allow" | "deny", ..] => return Err(misused("a name and an effect are needed")),
+            [other, ..] => return Err(misused(&format!("`/permissions` has no `{}`", plain::line(other, 80)))),
+            [] => return Err(misused("nothing was typed")),
+        };
+        Ok(format!("{done}{}", shown(&self.list().await?)))
     }
 }
 

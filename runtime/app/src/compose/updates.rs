@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use acp_runtime_agent::capability::PluginId;
-use acp_runtime_agent::command::{Command, CommandReply};
+use acp_runtime_agent::command::TextCommand;
 use acp_runtime_agent::event::CommandInfo;
 use acp_runtime_agent::plain;
 use acp_runtime_agent::tool::ToolError;
@@ -12,9 +12,6 @@ use acp_runtime_host::difference::terms;
 use acp_runtime_host::install::Predecessor;
 use acp_runtime_host::package::{Digest, Kept, Package, PackageStore};
 use acp_runtime_host::publishers::TrustStore;
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
-use tokio_util::sync::CancellationToken;
 
 /// Answers behind `/plugins`.
 pub(super) struct Updates {
@@ -35,19 +32,6 @@ impl Updates {
             hint: Some("[on|off PLUGIN | waiting | approve PLUGIN HASH]".to_owned()),
         };
         Self { info, store, trust }
-    }
-
-    fn answer(&self, arguments: &str) -> Result<String, ToolError> {
-        let words: Vec<&str> = arguments.split_whitespace().collect();
-        match words.as_slice() {
-            ["waiting"] => self.waiting(),
-            ["approve", plugin, hash] => self.approve(plugin, hash),
-            _ => {
-                let shown = plain::line(arguments, 80);
-                Err(ToolError::invalid(format!("`/plugins {shown}` is not what it takes"))
-                    .hint("type `/plugins waiting`, or `/plugins approve PLUGIN HASH` with the hash that it shows"))
-            }
-        }
     }
 
     fn waiting(&self) -> Result<String, ToolError> {
@@ -109,16 +93,21 @@ fn told(error: impl Into<ApprovalError>) -> ToolError {
     ToolError::invalid(error.to_string()).hint(error.hint())
 }
 
-impl Command for Updates {
+impl TextCommand for Updates {
     fn info(&self) -> &CommandInfo {
         &self.info
     }
 
-    fn run<'a>(
-        &'a self,
-        arguments: &'a str,
-        _cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<CommandReply, ToolError>> {
-        async move { self.answer(arguments).map(CommandReply::Text) }.boxed()
+    async fn answer(&self, arguments: &str) -> Result<String, ToolError> {
+        let words: Vec<&str> = arguments.split_whitespace().collect();
+        match words.as_slice() {
+            ["waiting"] => self.waiting(),
+            ["approve", plugin, hash] => self.approve(plugin, hash),
+            _ => {
+                let shown = plain::line(arguments, 80);
+                Err(ToolError::invalid(format!("`/plugins {shown}` is not what it takes"))
+                    .hint("type `/plugins waiting`, or `/plugins approve PLUGIN HASH` with the hash that it shows"))
+            }
+        }
     }
 }

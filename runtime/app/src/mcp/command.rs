@@ -5,16 +5,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use acp_runtime_agent::capability::{CommandLine, CommandName, Effect, NetRequest};
-use acp_runtime_agent::command::{Command, CommandReply};
+use acp_runtime_agent::command::TextCommand;
 use acp_runtime_agent::event::CommandInfo;
 use acp_runtime_agent::gate::{Gate, Origin};
 use acp_runtime_agent::near::near;
 use acp_runtime_agent::plain;
 use acp_runtime_agent::server::{Reach, ServerEntry, ServerState};
 use acp_runtime_agent::tool::{ToolError, ToolSource as _};
-use futures::future::BoxFuture;
 use http::Uri;
-use tokio_util::sync::CancellationToken;
 
 use super::SessionServers;
 use super::server::Server;
@@ -36,21 +34,6 @@ impl McpCommand {
             hint: Some(hint.to_owned()),
         };
         Self { info, servers, gate }
-    }
-
-    async fn answer(&self, arguments: &str) -> Result<String, ToolError> {
-        let words = shlex::split(arguments)
-            .ok_or_else(|| ToolError::invalid("a quotation mark or a backslash has nothing that belongs to it"))?;
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        match words.as_slice() {
-            [] => Ok(self.list().await),
-            ["add", name, place @ ..] if !place.is_empty() => self.add(name, place).await,
-            ["remove", name] => self.remove(name).await,
-            ["restart", name] => self.restart(name).await,
-            ["add", ..] => Err(self.misused("`/mcp add` takes a name, and a command or an address")),
-            ["remove" | "restart", ..] => Err(self.misused("`/mcp remove` and `/mcp restart` take one server's name")),
-            [other, ..] => Err(self.misused(&format!("`/mcp` has no `{}`", plain::line(other, 80)))),
-        }
     }
 
     fn misused(&self, how: &str) -> ToolError {
@@ -123,17 +106,24 @@ impl SessionServers {
     }
 }
 
-impl Command for McpCommand {
+impl TextCommand for McpCommand {
     fn info(&self) -> &CommandInfo {
         &self.info
     }
 
-    fn run<'a>(
-        &'a self,
-        arguments: &'a str,
-        _cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<CommandReply, ToolError>> {
-        Box::pin(async move { self.answer(arguments).await.map(CommandReply::Text) })
+    async fn answer(&self, arguments: &str) -> Result<String, ToolError> {
+        let words = shlex::split(arguments)
+            .ok_or_else(|| ToolError::invalid("a quotation mark or a backslash has nothing that belongs to it"))?;
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            [] => Ok(self.list().await),
+            ["add", name, place @ ..] if !place.is_empty() => self.add(name, place).await,
+            ["remove", name] => self.remove(name).await,
+            ["restart", name] => self.restart(name).await,
+            ["add", ..] => Err(self.misused("`/mcp add` takes a name, and a command or an address")),
+            ["remove" | "restart", ..] => Err(self.misused("`/mcp remove` and `/mcp restart` take one server's name")),
+            [other, ..] => Err(self.misused(&format!("`/mcp` has no `{}`", plain::line(other, 80)))),
+        }
     }
 }
 
