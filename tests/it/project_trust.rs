@@ -56,7 +56,7 @@ async fn a50_nothing_is_loaded_before_it_is_trusted_and_a_no_is_not_asked_about_
     let asked = editor.until_asked(1).await;
     assert_eq!(
         asked.title(),
-        "The project's own 1 plugin and 1 steering file are new here: trust them as they are now?"
+        "Trust what this project brings along, as it is now? 1 plugin and 1 steering file (not seen before)"
     );
     let shown = asked.call["content"].to_string();
     for expected in
@@ -66,7 +66,7 @@ async fn a50_nothing_is_loaded_before_it_is_trusted_and_a_no_is_not_asked_about_
     }
     let kinds: Vec<&str> = asked.options.iter().filter_map(|option| option["kind"].as_str()).collect();
     assert_eq!(kinds, ["allow_once", "reject_once", "reject_always"]);
-    until_said(&editor, &session, "You have not trusted them.").await;
+    until_said(&editor, &session, "You have not trusted this.").await;
     assert!(!told(&editor, &double).await.contains("aye"));
     assert!(!has_plugin(&editor).await);
     assert_eq!(editor.permissions().len(), 1);
@@ -79,7 +79,7 @@ async fn a50_what_is_trusted_is_loaded_until_it_changes() {
     let editor = runtime.editor_with(answering(Answer::Pick("allow_once"))).await;
     let session = editor.new_session().await;
     editor.until_asked(1).await;
-    until_said(&editor, &session, "You have trusted them, as they are.").await;
+    until_said(&editor, &session, "You have trusted this, as it is.").await;
     let system = told(&editor, &double).await;
     assert!(
         system.contains("has trusted them: standing instructions") && system.contains("Always say aye."),
@@ -104,7 +104,7 @@ async fn a50_what_is_trusted_is_loaded_until_it_changes() {
     let asked = editor.until_asked(before + 1).await;
     assert_eq!(
         asked.title(),
-        "The project's own 1 plugin and 1 steering file have changed since you trusted them: trust them as they are now?"
+        "Trust what this project brings along, as it is now? 1 plugin and 1 steering file (changed since you trusted it)"
     );
     editor.prompt(&session, "/trust no").await;
     let system = told(&editor, &double).await;
@@ -153,7 +153,7 @@ async fn the_command_line_trusts_lists_and_forgets() {
     is("changed since");
     let status = runtime.run(&["run", "/status"]);
     assert!(!status.stdout.contains("steering file"), "{status:?}");
-    assert!(status.stderr.contains("are not loaded: changed since you trusted them"), "{status:?}");
+    assert!(status.stderr.contains("(changed since you trusted it)"), "{status:?}");
 
     let forgotten = runtime.run(&["trust", "remove"]);
     assert_eq!((forgotten.code, forgotten.stdout), (Some(0), format!("forgotten: {folder}\n")));

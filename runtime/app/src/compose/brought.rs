@@ -107,14 +107,14 @@ impl Brought {
         match self {
             Self::Nothing | Self::Trusted(_) | Self::Untrusted { refused: true, .. } => None,
             Self::Unreadable(error) => Some(
-                Notice::new(Severity::Warning, "Nothing of the project's own plugins and steering files is loaded")
+                Notice::new(Severity::Warning, "The project's own plugins and steering files are not loaded")
                     .described(format!("{error}; {}", ProjectContent::HINT)),
             ),
             Self::Untrusted { content, changed, refused: false } => {
-                let why = if *changed { "changed since you trusted them" } else { "not trusted" };
-                let title = format!("The project's own {} are not loaded: {why}", content.summary());
+                let why = if *changed { "changed since you trusted it" } else { "not trusted" };
+                let title = format!("Not loaded from this project: {} ({why})", content.summary());
                 let what =
-                    "`/trust` shows what they are and takes an answer; on the command line it is `acp-runtime trust`";
+                    "`/trust` shows what it is and takes your answer; on the command line, use `acp-runtime trust`";
                 Some(Notice::new(Severity::Info, title).described(what))
             }
         }
@@ -148,8 +148,8 @@ pub(super) struct Question {
 impl Question {
     async fn put(self) {
         let Self { content, changed, approver, outbox, store, audit } = self;
-        let have = if changed { "have changed since you trusted them: trust them" } else { "are new here: trust them" };
-        let title = format!("The project's own {} {have} as they are now?", content.summary());
+        let why = if changed { "changed since you trusted it" } else { "not seen before" };
+        let title = format!("Trust what this project brings along, as it is now? {} ({why})", content.summary());
         let folder = |path| Effect::Read(PathScope { root: RootId(0), glob: PathGlob::subtree(path) });
         let ask = Ask {
             call: None,
@@ -172,7 +172,7 @@ impl Question {
         }
         let notice = match kept {
             Ok(()) if trusted => {
-                Notice::new(Severity::Info, "The project's own files are trusted").described(FROM_THEN)
+                Notice::new(Severity::Info, "What this project brings along is trusted").described(FROM_THEN)
             }
             Ok(()) => return,
             Err(error) => Notice::new(Severity::Warning, "The answer is not kept").described(error.to_string()),
@@ -239,19 +239,19 @@ impl TextCommand for TrustCommand {
             (Brought::Unreadable(error), _) => {
                 return Err(ToolError::to_model("unusable", error.to_string()).hint(ProjectContent::HINT));
             }
-            (Brought::Trusted(content), "") => (content, "You have trusted them, as they are."),
-            (Brought::Untrusted { content, refused: true, .. }, "") => (content, "You have not trusted them."),
+            (Brought::Trusted(content), "") => (content, "You have trusted this, as it is."),
+            (Brought::Untrusted { content, refused: true, .. }, "") => (content, "You have not trusted this."),
             (Brought::Untrusted { content, changed: true, .. }, "") => {
-                (content, "They have changed since you trusted them, so they are not loaded.")
+                (content, "This has changed since you trusted it, so it is not loaded.")
             }
-            (Brought::Untrusted { content, .. }, "") => (content, "They are not trusted, so they are not loaded."),
+            (Brought::Untrusted { content, .. }, "") => (content, "This is not trusted, so it is not loaded."),
             (Brought::Trusted(content) | Brought::Untrusted { content, .. }, answer @ ("yes" | "no")) => {
                 let trusted = answer == "yes";
                 self.store.set_trust(&content.folder, content.digest, trusted).await.map_err(unkept)?;
                 self.audit.trust(&content.folder, Some(content.digest), said(trusted));
                 let what = content.summary();
-                let verdict = if trusted { "Trusted, as they are now" } else { "Not trusted" };
-                return Ok(format!("{verdict}: the project's own {what}. {FROM_THEN}"));
+                let verdict = if trusted { "Trusted" } else { "Not trusted" };
+                return Ok(format!("{verdict}, as it is now: what this project brings along, {what}. {FROM_THEN}"));
             }
             (Brought::Trusted(_) | Brought::Untrusted { .. }, other) => {
                 return Err(ToolError::invalid(format!("`/trust` has no `{}`", plain::line(other, 80)))
@@ -260,7 +260,7 @@ impl TextCommand for TrustCommand {
         };
         let described = content.described();
         Ok(format!(
-            "The project's own {}:\n\n{described}\n{standing} `/trust yes` and `/trust no` answer.",
+            "This project brings along {}:\n\n{described}\n{standing} Answer with `/trust yes` or `/trust no`.",
             content.summary()
         ))
     }

@@ -9,6 +9,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use acp_runtime_agent::noun::counted;
 use acp_runtime_agent::plain;
 use acp_runtime_agent::workspace::WorkspaceError;
 use acp_runtime_host::package::{Digest, Package};
@@ -106,8 +107,7 @@ impl ProjectContent {
     pub fn summary(&self) -> String {
         let parts = [(self.plugins.len(), "plugin"), (self.steering.len(), "steering file")];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-        let parts: Vec<String> =
-            parts.map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" })).collect();
+        let parts: Vec<String> = parts.map(|(count, what)| counted(count, what)).collect();
         parts.join(" and ")
     }
 
