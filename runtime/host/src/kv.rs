@@ -1,7 +1,7 @@
 //! A plugin's own storage: the port that keeps it, and the quotas.
 //!
-//! Values belong to one plugin of one publisher, and to a session, a project or the user. Knows nothing about where they are kept and
-//! nothing about rights: the gate was asked before. Tested by the guests that fill it.
+//! Values belong to one plugin of one origin, and to a session, a project or the user. Knows nothing about where they are
+//! kept and nothing about rights: the gate was asked before. Tested by the guests that fill it.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use acp_runtime_agent::capability::{KvScope, PluginId};
 use futures::future::BoxFuture;
 
 use crate::limits::Limits;
-use crate::publisher::Publisher;
+use crate::origin::PluginOrigin;
 
 /// Where a value belongs: nobody else ever sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KvSpace {
-    /// Who the plugin is from.
-    pub publisher: Publisher,
+    /// Where the plugin is from.
+    pub origin: PluginOrigin,
     /// The plugin.
     pub plugin: PluginId,
     /// Who shares it.
@@ -84,24 +84,24 @@ pub trait KvStore: Send + Sync {
     fn keys<'a>(&'a self, space: &'a KvSpace, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>, KvError>>;
 
     /// Removes all that is kept for a plugin, in every scope.
-    fn forget<'a>(&'a self, publisher: &'a Publisher, plugin: &'a PluginId) -> BoxFuture<'a, Result<(), KvError>>;
+    fn forget<'a>(&'a self, origin: &'a PluginOrigin, plugin: &'a PluginId) -> BoxFuture<'a, Result<(), KvError>>;
 }
 
 /// A plugin's way to the store: checks keys and quotas.
 pub(crate) struct KvDesk {
     store: Arc<dyn KvStore>,
-    publisher: Publisher,
+    origin: PluginOrigin,
     limits: Arc<Limits>,
 }
 
 impl KvDesk {
-    pub(crate) fn new(store: Arc<dyn KvStore>, publisher: Publisher, limits: Arc<Limits>) -> Self {
-        Self { store, publisher, limits }
+    pub(crate) fn new(store: Arc<dyn KvStore>, origin: PluginOrigin, limits: Arc<Limits>) -> Self {
+        Self { store, origin, limits }
     }
 
-    /// Who its plugin is from.
-    pub(crate) fn publisher(&self) -> &Publisher {
-        &self.publisher
+    /// Where its plugin is from.
+    pub(crate) fn origin(&self) -> &PluginOrigin {
+        &self.origin
     }
 
     pub(crate) async fn get(&self, space: &KvSpace, key: &str) -> Result<Option<KvEntry>, KvError> {

@@ -12,7 +12,7 @@
 //! | [`links`] | where links lead, and opening without following any |
 //! | [`limits`] | how much a plugin may use |
 //! | [`manifest`] | what a plugin says of itself |
-//! | [`publisher`] | where a plugin is from, as far as it decides what is kept for it |
+//! | [`origin`] | where a plugin is from, which decides what is kept for it |
 //! | [`package`] | plugin files: what they are called, how they travel, who signed them, and the folder of installed ones |
 //! | [`difference`] | what another version of a plugin asks for and offers beside the approved one |
 //! | [`publishers`] | whom to believe |
@@ -55,10 +55,10 @@ pub mod kv;
 pub mod limits;
 pub mod links;
 pub mod manifest;
+pub mod origin;
 mod own_files;
 pub mod package;
 pub mod plugin_host;
-pub mod publisher;
 pub mod publishers;
 pub mod record;
 pub mod regular_file;

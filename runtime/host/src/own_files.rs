@@ -1,4 +1,4 @@
-//! The folders that belong to a plugin of one publisher alone: `/data`, which it has in each project and which is kept, and
+//! The folders that belong to a plugin of one origin alone: `/data`, which it has in each project and which is kept, and
 //! `/tmp`, which each instance has for itself.
 //!
 //! They are made when a guest first looks at its folders. What is done in them is judged by nobody, but they have an end:
@@ -20,8 +20,8 @@ use tempfile::TempDir;
 
 pub(crate) use self::meter::{FileId, Full, Meter};
 use crate::limits::Limits;
+use crate::origin::PluginOrigin;
 use crate::package::Digest;
-use crate::publisher::Publisher;
 use crate::{links, regular_file};
 
 /// Where a path of such a folder says that it lies: no session has so many folders.
@@ -42,7 +42,7 @@ struct Kept {
     all: PathBuf,
     /// Below it.
     own: PathBuf,
-    /// Where they were before publishers were told apart, if that was this one.
+    /// Where earlier versions of this program kept them, which told no origins apart; none where they may be another's.
     before: Option<PathBuf>,
 }
 
@@ -57,14 +57,14 @@ pub(crate) struct Own {
 
 impl OwnFiles {
     /// Those of `plugin`, below the folder that those of all plugins are kept in. Nothing is made yet.
-    pub(crate) fn new(kept: Option<&PathBuf>, publisher: &Publisher, plugin: &PluginId, limits: Arc<Limits>) -> Self {
-        let kept = kept.map(|folder| Kept::of(folder, publisher, plugin));
+    pub(crate) fn new(kept: Option<&PathBuf>, origin: &PluginOrigin, plugin: &PluginId, limits: Arc<Limits>) -> Self {
+        let kept = kept.map(|folder| Kept::of(folder, origin, plugin));
         Self { kept, limits, meters: Mutex::default() }
     }
 
     /// Removes all that a plugin keeps in `kept`. What is not there is no error.
-    pub(crate) fn forget(kept: &Path, publisher: &Publisher, plugin: &PluginId) -> io::Result<()> {
-        let kept = Kept::of(kept, publisher, plugin);
+    pub(crate) fn forget(kept: &Path, origin: &PluginOrigin, plugin: &PluginId) -> io::Result<()> {
+        let kept = Kept::of(kept, origin, plugin);
         let all = match Dir::open_ambient_dir(&kept.all, ambient_authority()) {
             Ok(all) => all,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -114,15 +114,15 @@ impl OwnFiles {
 }
 
 impl Kept {
-    fn of(all: &Path, publisher: &Publisher, plugin: &PluginId) -> Self {
+    fn of(all: &Path, origin: &PluginOrigin, plugin: &PluginId) -> Self {
         let id = Path::new(plugin.namespace()).join(plugin.name());
         let ours = plugin.namespace() == "aar";
-        let before = match publisher {
-            Publisher::Bundled => ours,
-            Publisher::Installed => !ours,
-            Publisher::Path | Publisher::Project(_) => false,
+        let before = match origin {
+            PluginOrigin::Bundled => ours,
+            PluginOrigin::Installed => !ours,
+            PluginOrigin::Path | PluginOrigin::Project(_) => false,
         };
-        let own = Path::new(&folder_of(publisher)).join(&id);
+        let own = Path::new(&folder_of(origin)).join(&id);
         Self { all: all.to_owned(), own, before: before.then_some(id) }
     }
 
@@ -143,12 +143,12 @@ impl Kept {
 }
 
 /// No namespace of a plugin is called so.
-fn folder_of(publisher: &Publisher) -> String {
-    match publisher {
-        Publisher::Bundled => "@bundled".to_owned(),
-        Publisher::Installed => "@installed".to_owned(),
-        Publisher::Path => "@path".to_owned(),
-        Publisher::Project(folder) => format!("@project-{}", Digest::of(folder.as_bytes()).hex()),
+fn folder_of(origin: &PluginOrigin) -> String {
+    match origin {
+        PluginOrigin::Bundled => "@bundled".to_owned(),
+        PluginOrigin::Installed => "@installed".to_owned(),
+        PluginOrigin::Path => "@path".to_owned(),
+        PluginOrigin::Project(folder) => format!("@project-{}", Digest::of(folder.as_bytes()).hex()),
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) use self::store::Content;
 pub use self::store::{Installed, Kept, Lease, PackageStore, Stamp, StoreError};
 use crate::limits::COMPONENT;
 use crate::manifest::{Manifest, ManifestError};
-use crate::publisher::Publisher;
+use crate::origin::PluginOrigin;
 use crate::regular_file;
 
 /// Why a file is not a plugin.
@@ -129,7 +129,7 @@ pub struct Package {
     manifest: Manifest,
     section: Digest,
     pinned: Option<Digest>,
-    publisher: Publisher,
+    origin: PluginOrigin,
 }
 
 impl Package {
@@ -144,7 +144,7 @@ impl Package {
         let section = section_of(&path, &mut file)?;
         let manifest =
             Manifest::from_section(&section).map_err(|source| PackageError::Manifest { path: path.clone(), source })?;
-        Ok(Self { path, manifest, section: Digest::of(&section), pinned: None, publisher: Publisher::default() })
+        Ok(Self { path, manifest, section: Digest::of(&section), pinned: None, origin: PluginOrigin::default() })
     }
 
     /// [`Package::read`], and [`Package::bytes`] will accept only what has this digest.
@@ -152,15 +152,15 @@ impl Package {
         Ok(Self { pinned: Some(digest), ..Self::read(path)? })
     }
 
-    /// The same, from that publisher rather than a file that somebody named.
+    /// The same from there, rather than a file that somebody named.
     #[must_use]
-    pub fn published_by(self, publisher: Publisher) -> Self {
-        Self { publisher, ..self }
+    pub fn with_origin(self, origin: PluginOrigin) -> Self {
+        Self { origin, ..self }
     }
 
-    /// Who it is from.
-    pub fn publisher(&self) -> &Publisher {
-        &self.publisher
+    /// Where it is from.
+    pub fn origin(&self) -> &PluginOrigin {
+        &self.origin
     }
 
     /// What it says of itself, alone.

@@ -38,9 +38,9 @@ use crate::instance::{CallError, Compiled};
 use crate::kv::{KvDesk, KvStore};
 use crate::limits::{LimitBook, Limits};
 use crate::manifest::{Inventory, Manifest};
+use crate::origin::PluginOrigin;
 use crate::own_files::OwnFiles;
 use crate::package::{Digest, Package, PackageError};
-use crate::publisher::Publisher;
 use crate::record::{Calls, Record};
 use crate::scope::SessionScope;
 use crate::secrets::{SecretDesk, SecretStore};
@@ -74,21 +74,21 @@ pub struct Ports {
 
 impl Surroundings {
     /// Those of one plugin, which is from there and asks for these rights.
-    fn desks(&self, publisher: &Publisher, plugin: &PluginId, limits: &Arc<Limits>, asked: &[Grant]) -> Desks {
-        self.desks_with(publisher, plugin, limits, Arc::new(SecretDesk::new(self.ports.secrets.clone(), asked)))
+    fn desks(&self, origin: &PluginOrigin, plugin: &PluginId, limits: &Arc<Limits>, asked: &[Grant]) -> Desks {
+        self.desks_with(origin, plugin, limits, Arc::new(SecretDesk::new(self.ports.secrets.clone(), asked)))
     }
 
     /// Those of one plugin, whose secrets are known.
     fn desks_with(
         &self,
-        publisher: &Publisher,
+        origin: &PluginOrigin,
         plugin: &PluginId,
         limits: &Arc<Limits>,
         secrets: Arc<SecretDesk>,
     ) -> Desks {
         let net = self.ports.egress.desk_of(limits.net.clone(), secrets.filter().clone());
-        let kv = Arc::new(KvDesk::new(self.ports.kv.clone(), publisher.clone(), limits.clone()));
-        let own_files = Arc::new(OwnFiles::new(self.kept.as_ref(), publisher, plugin, limits.clone()));
+        let kv = Arc::new(KvDesk::new(self.ports.kv.clone(), origin.clone(), limits.clone()));
+        let own_files = Arc::new(OwnFiles::new(self.kept.as_ref(), origin, plugin, limits.clone()));
         Desks { kv, own_files, net: Arc::new(net), secrets }
     }
 }
@@ -186,12 +186,12 @@ impl PluginHost {
 
     /// Makes a plugin of a package. Nothing is read or compiled.
     pub fn load(self: &Arc<Self>, package: Package) -> Arc<Plugin> {
-        let (manifest, publisher) = (package.manifest(), package.publisher());
+        let (manifest, origin) = (package.manifest(), package.origin());
         let limits = self.limits_of(manifest);
         Arc::new(Plugin {
             workshop: self.workshop.clone(),
             specs: Arc::new(Specs::new(manifest)),
-            desks: self.surroundings.desks(publisher, &manifest.id, &limits, &manifest.ceiling()),
+            desks: self.surroundings.desks(origin, &manifest.id, &limits, &manifest.ceiling()),
             surroundings: self.surroundings.clone(),
             calls: Turns::new(limits.traffic.calls),
             hooks: HookDesk::new(&limits),
@@ -204,11 +204,11 @@ impl PluginHost {
     }
 
     /// Removes all that a plugin has kept: its values and the files in its `/data`. The error is for people.
-    pub async fn forget(&self, publisher: &Publisher, plugin: &PluginId) -> Result<(), String> {
-        self.surroundings.ports.kv.forget(publisher, plugin).await.map_err(|error| error.to_string())?;
+    pub async fn forget(&self, origin: &PluginOrigin, plugin: &PluginId) -> Result<(), String> {
+        self.surroundings.ports.kv.forget(origin, plugin).await.map_err(|error| error.to_string())?;
         let Some(kept) = self.surroundings.kept.clone() else { return Ok(()) };
-        let (publisher, plugin, shown) = (publisher.clone(), plugin.clone(), kept.display().to_string());
-        let forgotten = tokio::task::spawn_blocking(move || OwnFiles::forget(&kept, &publisher, &plugin)).await;
+        let (origin, plugin, shown) = (origin.clone(), plugin.clone(), kept.display().to_string());
+        let forgotten = tokio::task::spawn_blocking(move || OwnFiles::forget(&kept, &origin, &plugin)).await;
         let forgotten = forgotten.map_err(io::Error::other).flatten();
         forgotten.map_err(|error| format!("what it has below `{shown}` cannot be removed: {error}"))
     }
@@ -255,7 +255,7 @@ impl PluginHost {
         let limits = Arc::new(self.limits.usual().clone());
         let digest = Digest::of(&component);
         let compiled = self.workshop.begin(&Crew::Awaited, &limits, move || Ok((component, digest))).await?;
-        let desks = self.surroundings.desks(&Publisher::default(), id, &limits, &[]);
+        let desks = self.surroundings.desks(&PluginOrigin::default(), id, &limits, &[]);
         let call = new_call(id, &limits, &desks, &Record::default(), None, CancellationToken::new());
         compiled.run(call, Vec::new(), |guest, exports| guest.inventory(exports).boxed()).await
     }

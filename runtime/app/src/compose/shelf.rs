@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use acp_runtime_agent::capability::{Grant, GrantSet, HookRole, PluginId, Tier};
+use acp_runtime_host::origin::PluginOrigin;
 use acp_runtime_host::package::{Digest, Package, PackageError, PackageStore};
 use acp_runtime_host::plugin_host::{Plugin, PluginHost, SessionPlugins};
-use acp_runtime_host::publisher::Publisher;
 use acp_runtime_host::scope::SessionScope;
 
 pub use self::contents::Contents;
@@ -239,7 +239,7 @@ impl Shelf {
     /// agreed to what its hooks are told of, and to nothing else: its reads are asked for, and the rest is refused.
     pub fn of_project(&self, file: &ProjectPlugin) -> Result<KnownPlugin, PackageError> {
         let folder = file.path.parent().unwrap_or(&file.path).display().to_string();
-        let plugin = self.pinned(&file.path, file.digest, Publisher::Project(folder))?;
+        let plugin = self.pinned(&file.path, file.digest, PluginOrigin::Project(folder))?;
         let hooks = plugin.manifest().ceiling().into_iter().filter(|right| matches!(right, Grant::Hook(_)));
         let grants = plugin.manifest().grants(Tier::Installed, Some(hooks.collect()));
         Ok(KnownPlugin { plugin, origin: Origin::Project, source: file.path.display().to_string(), grants, key: None })
@@ -247,7 +247,7 @@ impl Shelf {
 
     /// A plugin that somebody works on, with the rights that they have granted it for as long.
     pub(super) fn in_development(&self, development: &Development) -> Result<KnownPlugin, PackageError> {
-        let plugin = self.pinned(&development.file, development.digest, Publisher::Path)?;
+        let plugin = self.pinned(&development.file, development.digest, PluginOrigin::Path)?;
         let granted = plugin.manifest().ceiling().into_iter().filter(|right| {
             let right = right.to_string();
             development.granted.contains(&right)
@@ -257,13 +257,13 @@ impl Shelf {
     }
 
     /// The plugin of that file, which must have this digest. Sessions share it.
-    fn pinned(&self, path: &Path, digest: Digest, publisher: Publisher) -> Result<Arc<Plugin>, PackageError> {
+    fn pinned(&self, path: &Path, digest: Digest, from: PluginOrigin) -> Result<Arc<Plugin>, PackageError> {
         let key = (path.to_owned(), digest);
         let mut brought = lock(&self.brought);
         if let Some(plugin) = brought.get(&key).and_then(Weak::upgrade) {
             return Ok(plugin);
         }
-        let plugin = self.host.load(Package::read_pinned(path, digest)?.published_by(publisher));
+        let plugin = self.host.load(Package::read_pinned(path, digest)?.with_origin(from));
         brought.retain(|_, plugin| plugin.strong_count() > 0);
         brought.insert(key, Arc::downgrade(&plugin));
         Ok(plugin)

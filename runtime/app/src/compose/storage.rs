@@ -4,7 +4,7 @@
 use acp_runtime_agent::capability::{PluginId, SecretName};
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_host::kv::{KvEntry, KvError, KvSpace, KvStore};
-use acp_runtime_host::publisher::Publisher;
+use acp_runtime_host::origin::PluginOrigin;
 use acp_runtime_host::secrets::{self, SecretText};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -57,8 +57,8 @@ impl KvStore for PluginStorage {
         async move { self.0.kv_list_keys(ours(space), prefix.to_owned()).await.map_err(failed) }.boxed()
     }
 
-    fn forget<'a>(&'a self, publisher: &'a Publisher, plugin: &'a PluginId) -> BoxFuture<'a, Result<(), KvError>> {
-        async move { self.0.kv_forget(&publisher.to_string(), plugin).await.map_err(failed) }.boxed()
+    fn forget<'a>(&'a self, origin: &'a PluginOrigin, plugin: &'a PluginId) -> BoxFuture<'a, Result<(), KvError>> {
+        async move { self.0.kv_forget(&origin.to_string(), plugin).await.map_err(failed) }.boxed()
     }
 }
 
@@ -86,8 +86,8 @@ impl secrets::SecretStore for PluginSecrets {
 }
 
 fn ours(space: &KvSpace) -> crate::store::KvSpace {
-    let KvSpace { publisher, plugin, scope, owner } = space.clone();
-    crate::store::KvSpace { publisher: publisher.to_string(), plugin, scope, owner }
+    let KvSpace { origin, plugin, scope, owner } = space.clone();
+    crate::store::KvSpace { origin: origin.to_string(), plugin, scope, owner }
 }
 
 fn failed(error: StoreError) -> KvError {

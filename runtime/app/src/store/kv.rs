@@ -1,4 +1,4 @@
-//! Small values that plugins keep: by publisher and plugin, scope, owner and key.
+//! Small values that plugins keep: by origin and plugin, scope, owner and key.
 //!
 //! Each value has a version that grows with every write, so that two writers can notice each other. Every plugin sees
 //! its own values alone, and a quota over all its scopes is kept inside the write. Values of a session go with it. A
@@ -14,8 +14,8 @@ use super::schema::Fault;
 /// Whose values: those of one plugin, for one session, one project or the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KvSpace {
-    /// Who the plugin is from, in a word or more. Two with one id share nothing.
-    pub publisher: String,
+    /// Where the plugin is from, in a word or more. Two with one id share nothing.
+    pub origin: String,
     /// The plugin.
     pub plugin: PluginId,
     /// Who shares them.
@@ -97,9 +97,9 @@ impl SqliteStore {
         self.0.reader.submit(move |db| usage(db, &space)).await
     }
 
-    /// Removes all values of the plugin that `publisher` has under that id.
-    pub async fn kv_forget(&self, publisher: &str, plugin: &PluginId) -> Result<(), StoreError> {
-        let whose = whose(publisher, plugin);
+    /// Removes all values of the plugin of that id which is from `origin`.
+    pub async fn kv_forget(&self, origin: &str, plugin: &PluginId) -> Result<(), StoreError> {
+        let whose = whose(origin, plugin);
         let forget = move |db: &Connection| {
             db.prepare_cached("DELETE FROM kv WHERE plugin = ?1")?.execute([&whose])?;
             db.prepare_cached("DELETE FROM kv_usage WHERE plugin = ?1")?.execute([&whose])?;
@@ -110,13 +110,13 @@ impl SqliteStore {
 }
 
 /// As the table names the owner of a value. No id has a space in it.
-fn whose(publisher: &str, plugin: &PluginId) -> String {
-    format!("{publisher} {plugin}")
+fn whose(origin: &str, plugin: &PluginId) -> String {
+    format!("{origin} {plugin}")
 }
 
 impl KvSpace {
     fn whose(&self) -> String {
-        whose(&self.publisher, &self.plugin)
+        whose(&self.origin, &self.plugin)
     }
 
     fn scope(&self) -> &'static str {

@@ -163,14 +163,14 @@ async fn an_older_file_is_brought_up_to_date_with_all_that_is_in_it() {
     assert_eq!((record.setup.additional, record.setup.system_prompt), (vec!["/q".to_owned()], None));
     assert_eq!(events, [SessionEvent::Title { title: "T".to_owned(), provisional: false }]);
     append(&store, "s", &[text("m", "later")]).await.unwrap();
-    for (publisher, plugin, value) in [
+    for (origin, plugin, value) in [
         ("bundled", "aar:tasks", Some((b"ours".to_vec(), 3))),
         ("installed", "aar:tasks", None),
         ("installed", "acme:x", Some((b"theirs".to_vec(), 1))),
         ("path", "acme:x", None),
     ] {
         let plugin = PluginId::new(plugin).unwrap();
-        let space = KvSpace { publisher: publisher.to_owned(), plugin, scope: KvScope::User, owner: String::new() };
+        let space = KvSpace { origin: origin.to_owned(), plugin, scope: KvScope::User, owner: String::new() };
         assert_eq!(store.kv_get(space.clone(), "k".into()).await, Ok(value.clone()), "{space:?}");
         let bytes = value.map_or(0, |(value, _)| 1 + value.len() as u64 + 64);
         assert_eq!(store.kv_usage(space.clone()).await, Ok(bytes), "{space:?}");
@@ -379,7 +379,7 @@ async fn plugins_keep_values_apart_and_notice_each_other_s_writes() {
     let place = place();
     let store = SqliteStore::new(&place.file);
     let space = |plugin: &str, scope, owner: &str| KvSpace {
-        publisher: "bundled".to_owned(),
+        origin: "bundled".to_owned(),
         plugin: PluginId::new(plugin).unwrap(),
         scope,
         owner: owner.to_owned(),
@@ -402,8 +402,8 @@ async fn plugins_keep_values_apart_and_notice_each_other_s_writes() {
         space("aar:other", KvScope::Project, "/project"),
         space("aar:tasks", KvScope::Session, "/project"),
         space("aar:tasks", KvScope::Project, "/project2"),
-        KvSpace { publisher: "installed".to_owned(), ..mine.clone() },
-        KvSpace { publisher: "project /a bundled".to_owned(), ..mine.clone() },
+        KvSpace { origin: "installed".to_owned(), ..mine.clone() },
+        KvSpace { origin: "project /a bundled".to_owned(), ..mine.clone() },
     ] {
         assert_eq!(store.kv_get(other.clone(), "a%_".into()).await, Ok(None), "{other:?}");
         assert_eq!(store.kv_delete(other, "a%_".into()).await, Ok(false));
@@ -418,7 +418,7 @@ async fn plugins_keep_values_apart_and_notice_each_other_s_writes() {
     assert_eq!(store.kv_delete(mine.clone(), "b".into()).await, Ok(true));
     assert_eq!(store.kv_usage(mine.clone()).await, Ok((3 + 5 + 64) + (3 + 64)));
     // What one of the id has kept goes without what another has.
-    let other = KvSpace { publisher: "installed".to_owned(), ..mine.clone() };
+    let other = KvSpace { origin: "installed".to_owned(), ..mine.clone() };
     set(&other, "a", "other", None).await.unwrap();
     store.kv_forget("bundled", &mine.plugin).await.unwrap();
     assert_eq!((store.kv_usage(mine.clone()).await, store.kv_usage(other.clone()).await), (Ok(0), Ok(1 + 5 + 64)));
@@ -430,8 +430,8 @@ async fn plugins_keep_values_apart_and_notice_each_other_s_writes() {
 async fn a_quota_is_kept_and_room_can_be_made() {
     let place = place();
     let store = SqliteStore::new(&place.file);
-    let (publisher, plugin) = ("bundled".to_owned(), PluginId::new("aar:tasks").unwrap());
-    let space = KvSpace { publisher, plugin, scope: KvScope::Session, owner: "s".to_owned() };
+    let (origin, plugin) = ("bundled".to_owned(), PluginId::new("aar:tasks").unwrap());
+    let space = KvSpace { origin, plugin, scope: KvScope::Session, owner: "s".to_owned() };
     let set = |key: &str, bytes: usize, quota| store.kv_set(space.clone(), key.to_owned(), vec![0; bytes], None, quota);
     assert_eq!(set("k", 135, 200).await, Ok(KvWrite::Written(1)), "exactly full");
     assert_eq!(set("k", 136, 200).await, Ok(KvWrite::OverQuota(200)));

@@ -49,6 +49,6 @@ async fn enter(call: &mut Call, scope: &str) -> Result<KvSpace, HostError> {
         }
     };
     call.authorize(vec![Effect::Kv(scope)]).await?;
-    let publisher = call.desks.kv.publisher().clone();
-    Ok(KvSpace { publisher, plugin, scope, owner })
+    let origin = call.desks.kv.origin().clone();
+    Ok(KvSpace { origin, plugin, scope, owner })
 }

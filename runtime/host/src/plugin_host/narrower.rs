@@ -71,12 +71,7 @@ impl Plugin {
             workshop: self.workshop.clone(),
             package: self.package.clone(),
             surroundings: self.surroundings.clone(),
-            desks: self.surroundings.desks_with(
-                self.package.publisher(),
-                self.id(),
-                &limits,
-                self.desks.secrets.clone(),
-            ),
+            desks: self.surroundings.desks_with(self.package.origin(), self.id(), &limits, self.desks.secrets.clone()),
             calls: self.calls.at_most(limits.traffic.calls),
             hooks: self.hooks.narrowed(&limits),
             limits,

@@ -22,9 +22,9 @@ use acp_runtime_host::kv::{KvEntry, KvError, KvSpace, KvStore};
 use acp_runtime_host::limits::{LimitBook, LimitTable, Limits};
 use acp_runtime_host::links;
 use acp_runtime_host::manifest::{Inventory, Manifest, ToolEntry};
+use acp_runtime_host::origin::PluginOrigin;
 use acp_runtime_host::package::Package;
 use acp_runtime_host::plugin_host::{Plugin, PluginHost, Ports, SessionPlugins};
-use acp_runtime_host::publisher::Publisher;
 use acp_runtime_host::scope::{Folders, HeldRoot, SessionScope, Transcript};
 use acp_runtime_host::secrets::{SecretStore, SecretText};
 use cap_std::ambient_authority;
@@ -434,8 +434,8 @@ impl KvStore for MemoryKv {
         async { Ok(keys) }.boxed()
     }
 
-    fn forget<'a>(&'a self, publisher: &'a Publisher, plugin: &'a PluginId) -> BoxFuture<'a, Result<(), KvError>> {
-        self.0.lock().unwrap().retain(|space, _| space.publisher != *publisher || space.plugin != *plugin);
+    fn forget<'a>(&'a self, origin: &'a PluginOrigin, plugin: &'a PluginId) -> BoxFuture<'a, Result<(), KvError>> {
+        self.0.lock().unwrap().retain(|space, _| space.origin != *origin || space.plugin != *plugin);
         async { Ok(()) }.boxed()
     }
 }

@@ -7,8 +7,8 @@ use acp_runtime_agent::capability::{Grant, PluginId};
 use acp_runtime_host::difference::{Item, What};
 use acp_runtime_host::install::{InstallError, Predecessor};
 use acp_runtime_host::manifest::{Capability, Manifest};
+use acp_runtime_host::origin::PluginOrigin;
 use acp_runtime_host::package::{PackageRef, PluginLock, SourceError, StoreError};
-use acp_runtime_host::publisher::Publisher;
 use serde_json::json;
 
 use super::super::arguments::InstallArguments;
@@ -277,7 +277,7 @@ pub(super) async fn remove(runtime: &Runtime, plugin: &str, keep_data: bool, jso
     if keep_data {
         return Ok(());
     }
-    let forgotten = runtime.shelf().host().forget(&Publisher::Installed, &id).await;
+    let forgotten = runtime.shelf().host().forget(&PluginOrigin::Installed, &id).await;
     forgotten.map_err(|why| {
         Failure::new(format!("`{id}` is removed, and what it has kept is not: {why}"))
             .hint("see that nothing uses it, install it again, and remove it")

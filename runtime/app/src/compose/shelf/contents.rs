@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use acp_runtime_agent::capability::{PluginId, Tier};
+use acp_runtime_host::origin::PluginOrigin;
 use acp_runtime_host::package::{Installed, Lease, Package, PackageStore, Stamp};
 use acp_runtime_host::plugin_host::Plugin;
-use acp_runtime_host::publisher::Publisher;
 
 use super::{KnownPlugin, Origin, Problem, Reason, Shelf, components, lock};
 use crate::settings::PluginSettings;
@@ -132,13 +132,13 @@ impl Found {
             Ok(package) if self.admits(shelf, &package.manifest().id, None, origin) => {
                 // A bundled plugin was granted what it asks for by those who bundled it. One that the settings name
                 // was not: its reads are asked for, and nothing else is allowed.
-                let (tier, granted, publisher) = match origin {
-                    Origin::Bundled => (Tier::Bundled, None, Publisher::Bundled),
+                let (tier, granted, from) = match origin {
+                    Origin::Bundled => (Tier::Bundled, None, PluginOrigin::Bundled),
                     Origin::Named | Origin::Installed | Origin::Project | Origin::Development => {
-                        (Tier::Installed, Some(Vec::new()), Publisher::Path)
+                        (Tier::Installed, Some(Vec::new()), PluginOrigin::Path)
                     }
                 };
-                let package = package.published_by(publisher);
+                let package = package.with_origin(from);
                 let grants = package.manifest().grants(tier, granted);
                 let source = file.display().to_string();
                 self.take(KnownPlugin { plugin: shelf.host.load(package), origin, source, grants, key: None });
@@ -153,7 +153,7 @@ impl Found {
         if !self.admits(shelf, id, installed.publisher.as_deref(), Origin::Installed) {
             return;
         }
-        let read = || shelf.installed.package(&installed).map(|package| package.published_by(Publisher::Installed));
+        let read = || shelf.installed.package(&installed).map(|package| package.with_origin(PluginOrigin::Installed));
         match before.map_or_else(|| read().map(|package| shelf.host.load(package)), Ok) {
             Ok(plugin) if plugin.id() == id => {
                 let (grants, origin) = (installed.grants(plugin.manifest()), Origin::Installed);

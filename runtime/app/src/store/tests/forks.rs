@@ -13,7 +13,7 @@ async fn a_fork_begins_with_what_plugins_keep_for_its_source() {
     let place = place();
     let store = one_session(&place.file).await;
     let space = |owner: &str| KvSpace {
-        publisher: "bundled".to_owned(),
+        origin: "bundled".to_owned(),
         plugin: PluginId::new("aar:tasks").unwrap(),
         scope: KvScope::Session,
         owner: owner.to_owned(),

@@ -1,16 +1,16 @@
-//! Where a plugin is from, as far as it decides what two plugins of one id have in common: nothing, if that is not the
-//! same. What is kept for a plugin is kept for its publisher and its id.
+//! Where a plugin is from, as far as that decides what is kept for it: two plugins of one id have nothing in common
+//! unless both are from the same place. Who has signed a plugin is another matter, see [`crate::publishers`].
 
 use std::fmt;
 
-/// Who a plugin is from.
+/// Where a plugin is from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub enum Publisher {
+pub enum PluginOrigin {
     /// It came with the program.
     Bundled,
     /// It was installed.
     Installed,
-    /// Nobody: it is a file that was named by its path.
+    /// It is a file that was named by its path.
     #[default]
     Path,
     /// The project in that folder.
@@ -18,7 +18,7 @@ pub enum Publisher {
 }
 
 /// In words, no two of which are the same.
-impl fmt::Display for Publisher {
+impl fmt::Display for PluginOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bundled => f.write_str("bundled"),
