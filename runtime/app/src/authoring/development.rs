@@ -66,7 +66,8 @@ impl Developments {
     pub fn begin(&self, id: &PluginId) -> io::Result<Option<Working>> {
         fs::create_dir_all(&self.0)?;
         close(&self.0)?;
-        let stem = format!("{}-{}", id.namespace(), id.name());
+        // Neither has a dot: two plugins never have one name here.
+        let stem = format!("{}.{}", id.namespace(), id.name());
         let path = self.0.join(format!("{stem}.lock"));
         let lock = regular_file::open_own(&path, OpenOptions::new().write(true).create(true).truncate(false))?;
         for _ in 0..TRIES {
@@ -209,7 +210,20 @@ mod tests {
         drop(working);
         assert_eq!((developments.now(), developments.glimpse()), (Vec::new(), Glimpse::default()));
         let left: Vec<_> = fs::read_dir(home.path().join("dev")).unwrap().flatten().map(|it| it.file_name()).collect();
-        assert_eq!(left, ["acme-greet.lock"]);
+        assert_eq!(left, ["acme.greet.lock"]);
+    }
+
+    #[test]
+    fn two_plugins_are_worked_on_at_once_however_much_their_ids_look_alike() {
+        let home = tempfile::tempdir().unwrap();
+        let developments = Developments::new(home.path().to_owned());
+        let ids = ["a-b:c", "a:b-c"].map(|id| PluginId::new(id).unwrap());
+        let mut working = ids.each_ref().map(|id| developments.begin(id).unwrap().expect("nobody works on it"));
+        for (working, id) in working.iter_mut().zip(&ids) {
+            working.publish(id, b"code", Vec::new(), String::new()).unwrap();
+        }
+        let now = developments.now().into_iter().map(|development| development.id);
+        assert_eq!(now.collect::<std::collections::BTreeSet<_>>(), ids.into());
     }
 
     #[test]
@@ -219,9 +233,9 @@ mod tests {
         let id = PluginId::new("acme:greet").unwrap();
         let mut working = developments.begin(&id).unwrap().unwrap();
         working.publish(&id, b"one", Vec::new(), String::new()).unwrap();
-        let kept = fs::read(home.path().join("acme-greet.json")).unwrap();
+        let kept = fs::read(home.path().join("acme.greet.json")).unwrap();
         drop(working);
-        fs::write(home.path().join("acme-greet.json"), kept).unwrap();
+        fs::write(home.path().join("acme.greet.json"), kept).unwrap();
         assert_eq!((developments.now(), developments.glimpse()), (Vec::new(), Glimpse::default()));
         assert!(developments.begin(&id).unwrap().is_some(), "and can be worked on again");
     }
