@@ -1,6 +1,7 @@
 //! How a command ends that does not end well: `error: …`, `hint: …` and the exit code.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use acp_runtime_agent::session::{OpenError, PromptError};
@@ -45,6 +46,16 @@ impl Failure {
         }
     }
 
+    /// A file or a folder that the system does not let be read.
+    pub(super) fn unreadable(path: &Path, error: &io::Error) -> Self {
+        Self::new(format!("`{}` cannot be read: {error}", path.display())).hint("check the path and its permissions")
+    }
+
+    /// A file or a folder that the system does not let be written.
+    pub(super) fn unwritable(path: &Path, error: &io::Error) -> Self {
+        Self::new(format!("`{}` cannot be written: {error}", path.display())).hint("check the path and its permissions")
+    }
+
     /// Tells it on the standard error stream.
     pub(super) fn report(self) -> ExitCode {
         match self {
@@ -66,6 +77,7 @@ fn told(message: &str, hint: Option<&str>, terminal: bool) -> String {
     if terminal { harmless(&text).into_owned() } else { text }
 }
 
+/// What is told cannot be written. An error about a file has its own words: [`Failure::unwritable`].
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {

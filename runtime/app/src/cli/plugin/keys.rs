@@ -116,10 +116,7 @@ pub(super) fn keygen(arguments: KeygenArguments) -> Result<(), Failure> {
 }
 
 fn put_new(path: &Path, text: &str) -> Result<(), Failure> {
-    whole_file::put_new(path, text.as_bytes()).map_err(|error| {
-        Failure::new(format!("`{}` cannot be written: {error}", path.display()))
-            .hint("check the path and its permissions")
-    })
+    whole_file::put_new(path, text.as_bytes()).map_err(|error| Failure::unwritable(path, &error))
 }
 
 /// A password for a key that is made: typed twice, since nobody sees it.
@@ -145,5 +142,7 @@ fn password(question: &str) -> Result<String, Failure> {
         return Err(Failure::usage("the key has a password, and nobody can be asked for it")
             .hint(format!("set {PASSWORD}, or use a key without one")));
     }
-    Ok(rpassword::prompt_password(question)?)
+    rpassword::prompt_password(question).map_err(|error| {
+        Failure::usage(format!("the password cannot be read: {error}")).hint(format!("type it, or set {PASSWORD}"))
+    })
 }

@@ -46,7 +46,7 @@ pub(super) struct ProjectLock {
 
 impl ProjectLock {
     pub(super) fn here(runtime: &Runtime) -> Result<Self, Failure> {
-        let folder = std::env::current_dir()?;
+        let folder = std::env::current_dir().map_err(|error| Failure::unreadable(Path::new("."), &error))?;
         let root = runtime.project(&folder).map_err(|error| {
             Failure::usage(format!("`{}` is no project: {error}", folder.display())).hint("go into a project's folder")
         })?;

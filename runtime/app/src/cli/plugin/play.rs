@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use acp_runtime_host::package::Package;
+use acp_runtime_host::regular_file;
 
 use self::report::{Outcome, Report};
 use self::stage::Ensemble;
@@ -70,11 +71,11 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     };
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(none()),
-        entries => entries.map_err(|error| unreadable(folder, &error))?,
+        entries => entries.map_err(|error| Failure::unreadable(folder, &error))?,
     };
     let mut files = Vec::new();
     for entry in entries {
-        let path = entry.map_err(|error| unreadable(folder, &error))?.path();
+        let path = entry.map_err(|error| Failure::unreadable(folder, &error))?.path();
         if path.extension().is_some_and(|extension| extension == "toml") {
             files.push(path);
         }
@@ -84,13 +85,8 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 fn read(path: &Path) -> Result<(Cases, String), Failure> {
-    let text = acp_runtime_host::regular_file::read_text(path, MOST).map_err(|error| unreadable(path, &error))?;
+    let text = regular_file::read_text(path, MOST).map_err(|error| Failure::unreadable(path, &error))?;
     Ok((Cases::read(path, &text)?, text))
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    let error = format!("`{}` cannot be read: {error}", path.display());
-    Failure::new(error).hint("check the path and its permissions")
 }
 
 /// An error in a file of cases, at its place.

@@ -90,10 +90,7 @@ pub(super) async fn build(
         }
     })?;
     let output = output.unwrap_or_else(|| folder.join(built(&alone.id)));
-    write(&output, &plugin).map_err(|error| {
-        Failure::new(format!("`{}` cannot be written: {error}", output.display()))
-            .hint("check the path and its permissions")
-    })?;
+    write(&output, &plugin).map_err(|error| Failure::unwritable(&output, &error))?;
     let (id, version, size) = (&alone.id, &alone.version, plugin.len().div_ceil(1024));
     writeln!(io::stderr(), "built {id} {version}: {size} KiB, {}", Digest::of(&plugin))?;
     Ok(output)

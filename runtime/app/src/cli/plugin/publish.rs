@@ -65,14 +65,16 @@ pub(super) async fn pack_plugin(runtime: &Runtime, arguments: PackArguments) -> 
     if let Some(key) = key {
         parcel.sign(&key)?;
         if plugin.is_file() {
-            put(&Minisign.beside(&plugin), parcel.signatures.concat().as_bytes())?;
+            let beside = Minisign.beside(&plugin);
+            let signature = parcel.signatures.concat();
+            whole_file::put(&beside, signature.as_bytes()).map_err(|error| Failure::unwritable(&beside, &error))?;
         }
     }
     let name = format!("{}-{}.tar", parcel.manifest().id.name(), parcel.manifest().version);
     let output = output.unwrap_or_else(|| PathBuf::from(name));
     let tar = pack(&parcel.written, &parcel.bytes, &parcel.signatures)
         .map_err(|error| Failure::new(format!("`{}` cannot be packed: {error}", plugin.display())))?;
-    put(&output, &tar)?;
+    whole_file::put(&output, &tar).map_err(|error| Failure::unwritable(&output, &error))?;
     writeln!(io::stdout(), "{}", output.display())?;
     if parcel.signatures.is_empty() {
         writeln!(io::stderr(), "warning: it is not signed; sign it with `--key FILE`")?;
@@ -134,11 +136,4 @@ fn place_of(text: &str, manifest: &Manifest) -> Result<OciRef, Failure> {
             .hint("leave out the tag, or change `version` in `plugin.toml` and build it again"));
     }
     Ok(place)
-}
-
-fn put(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    whole_file::put(path, bytes).map_err(|error| {
-        Failure::new(format!("`{}` cannot be written: {error}", path.display()))
-            .hint("check the path and its permissions")
-    })
 }

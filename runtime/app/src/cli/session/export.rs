@@ -34,8 +34,7 @@ pub(super) fn write(
             let failed = |error: io::Error| match error.kind() {
                 ErrorKind::AlreadyExists => Failure::new(format!("`{}` is there, and stays as it is", path.display()))
                     .hint("name another file, or pass `--force` to replace it"),
-                _ => Failure::new(format!("`{}` cannot be written: {error}", path.display()))
-                    .hint("check the path and its permissions"),
+                _ => Failure::unwritable(path, &error),
             };
             put(path, text.as_bytes(), force).map_err(failed)?;
             Ok(writeln!(io::stdout(), "{}", path.display())?)

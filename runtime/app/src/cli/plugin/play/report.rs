@@ -85,18 +85,11 @@ impl Report {
         if json {
             writeln!(out, "{}", json!({ "passed": passed, "failed": failed }))?;
         } else {
-            writeln!(out, "{}: {passed} passed, {failed} failed", counted_cases(passed + failed))?;
+            writeln!(out, "{}: {passed} passed, {failed} failed", counted(passed + failed, "case"))?;
         }
         match failed {
             0 => Ok(()),
-            failed => Err(Failure::new(format!("{} failed", counted_cases(failed)))),
+            failed => Err(Failure::new(format!("{} failed", counted(failed, "case")))),
         }
-    }
-}
-
-fn counted_cases(count: usize) -> String {
-    match u64::try_from(count) {
-        Ok(count) => counted(count, "case"),
-        Err(_) => format!("{count} cases"),
     }
 }

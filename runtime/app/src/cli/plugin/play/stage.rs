@@ -15,9 +15,9 @@ use acp_runtime_host::package::Package;
 use serde_json::{Map, Value};
 
 use super::super::super::failure::Failure;
+use super::misplaced;
 use super::props::{Client, Props, Seen};
 use super::report::Complaint;
-use super::{misplaced, unreadable};
 use crate::authoring::cases::{Case, Cases, Deed, Step};
 use crate::authoring::drawing::{difference, drawn};
 use crate::compose::{Keys, Runtime, Stage};
@@ -167,7 +167,7 @@ impl Ensemble {
                 let path = path.display();
                 return Ok(Some(format!("`{path}` is not there: `--update` keeps the panel as it is now\n{now}")));
             }
-            Err(error) => return Err(unreadable(&path, &error)),
+            Err(error) => return Err(Failure::unreadable(&path, &error)),
         };
         let hint = "`--update` keeps it as it is now";
         let changed = |how: String| format!("the panel is not as in `{}`: {hint}\n{how}", path.display());
@@ -342,13 +342,10 @@ fn meant(name: &str, known: &[&str]) -> String {
 
 fn temporary() -> Result<tempfile::TempDir, Failure> {
     let folder = tempfile::Builder::new().prefix("acp-runtime-test-").tempdir();
-    folder.map_err(|error| Failure::new(format!("there is no temporary folder: {error}")))
+    folder.map_err(|error| Failure::unwritable(&std::env::temp_dir(), &error))
 }
 
 fn put(path: &Path, text: &str) -> Result<(), Failure> {
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
-    folder.and_then(|()| fs::write(path, text)).map_err(|error| {
-        Failure::new(format!("`{}` cannot be written: {error}", path.display()))
-            .hint("check the path and its permissions")
-    })
+    folder.and_then(|()| fs::write(path, text)).map_err(|error| Failure::unwritable(path, &error))
 }
