@@ -8,6 +8,7 @@
 mod file;
 
 use std::collections::HashSet;
+use std::fmt;
 use std::time::Duration;
 
 use acp_runtime_agent::capability::{Grant, GrantSet, HookEvent, PluginId, Tier, ToolName};
@@ -86,6 +87,14 @@ pub struct Capability {
     pub reason: String,
     /// For `fs.write`: the guest sees the folder as a writable WASI folder, and not only through `aar:host/workspace`.
     pub preopen: bool,
+}
+
+/// The right as people are shown it.
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.grant.fmt(f)?;
+        f.write_str(if self.preopen { " (preopen)" } else { "" })
+    }
 }
 
 /// The limits that a manifest asks for, each in its range.

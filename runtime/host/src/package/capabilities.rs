@@ -1,19 +1,15 @@
 //! The hash of what a plugin asks for.
 
 use super::Digest;
-use crate::manifest::{Capability, Manifest};
+use crate::manifest::Manifest;
 
 /// One hash of all rights that a manifest asks for, in whatever order it does: the SHA-256 of their lines, sorted, as
 /// people are shown them. It is in packages, in what was installed and in what was answered about a plugin; whoever
 /// compares it knows whether something was added, taken out, narrowed or widened. Reasons are no part of it.
 pub fn capability_hash(manifest: &Manifest) -> Digest {
-    let mut lines: Vec<String> = manifest.capabilities.iter().map(line).collect();
+    let mut lines: Vec<String> = manifest.capabilities.iter().map(ToString::to_string).collect();
     lines.sort_unstable();
     Digest::of(lines.join("\n").as_bytes())
-}
-
-fn line(Capability { grant, reason: _, preopen }: &Capability) -> String {
-    if *preopen { format!("{grant} (preopen)") } else { grant.to_string() }
 }
 
 #[cfg(test)]
