@@ -53,7 +53,7 @@ fn row(text: &mut String, node: &PanelNode, depth: usize) {
     children.iter().for_each(|child| row(text, child, depth + 1));
 }
 
-/// The first line in which two texts differ, as a person compares them; none where they do not.
+/// How two texts differ, line by line as `diff -u` shows it; none where they do not.
 pub fn difference(kept: &str, now: &str) -> Option<String> {
     if kept == now {
         return None;

@@ -91,6 +91,19 @@ pub enum LockfileError {
     },
 }
 
+impl LockfileError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::System { source, .. } if source.kind() == ErrorKind::StorageFull => {
+                "make room on the disk and try again; nothing was changed"
+            }
+            Self::System { .. } => "see that it is a file that you can read and write",
+            Self::Form { .. } => "repair the file, or move it away: it is written anew when something is installed",
+        }
+    }
+}
+
 impl PluginLock {
     /// The lock in that file; none where there is no such file.
     pub fn read(path: &Path) -> Result<Option<Self>, LockfileError> {

@@ -122,18 +122,14 @@ impl StoreError {
             Self::System { source, .. } if source.kind() == ErrorKind::WouldBlock => {
                 "wait until it is done, or end it, and try again"
             }
-            Self::System { source, .. } | Self::Lockfile(LockfileError::System { source, .. })
-                if source.kind() == ErrorKind::StorageFull =>
-            {
+            Self::System { source, .. } if source.kind() == ErrorKind::StorageFull => {
                 "make room on the disk and try again; nothing was changed"
             }
-            Self::System { .. } | Self::Lockfile(LockfileError::System { .. }) => {
+            Self::System { .. } => {
                 "see that it is a file or folder that you can read and write, or set `ACP_RUNTIME_HOME` to another folder"
             }
             Self::Index { .. } => "repair the file, or move it away and install the plugins again",
-            Self::Lockfile(LockfileError::Form { .. }) => {
-                "repair the file, or move it away: it is written anew when something is installed"
-            }
+            Self::Lockfile(error) => error.hint(),
             Self::NotInstalled { .. } => "see `acp-runtime plugin list`",
             Self::SameVersion { .. } => {
                 "a version has one content: its author must give it another version; if you are its author, work on it with \
@@ -453,6 +449,7 @@ fn entries(folder: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
 /// Removes what a process that was stopped has begun to write.
 fn remove_unfinished(folder: &Path) -> Result<(), StoreError> {
     for (path, name) in entries(folder)? {
+        // Earlier versions of this program named them in the second way.
         if whole_file::is_unfinished(&name) || name.starts_with(".new-") {
             std::fs::remove_file(&path).map_err(at(&path))?;
         }
