@@ -366,9 +366,9 @@ fn every_page_of_help_reads_well() {
         Commands:
           add     Trust a project's own plugins and steering files, as they are now; or a publisher of
                   plugins
-          list    List the projects that were answered about, and the publishers that are trusted
-          remove  Forget what was said of a project: it is not trusted any more, and asked about again; or
-                  of a publisher
+          list    List the projects that you have answered about, and the publishers that you trust
+          remove  Forget your answer about a project, which is asked about again; or trust a publisher no
+                  longer
           help    Print this message or the help of the given subcommand(s)
 
         Options:
@@ -381,7 +381,7 @@ fn every_page_of_help_reads_well() {
                acp-runtime trust add <COMMAND>
 
         Commands:
-          publisher  Trust a publisher of plugins, or more of one: a key, a namespace
+          publisher  Trust a publisher of plugins, or add a key or a namespace to one
           help       Print this message or the help of the given subcommand(s)
 
         Arguments:
@@ -392,7 +392,7 @@ fn every_page_of_help_reads_well() {
           -h, --help  Print help
 
         # trust list
-        List the projects that were answered about, and the publishers that are trusted
+        List the projects that you have answered about, and the publishers that you trust
 
         Usage: acp-runtime trust list [OPTIONS]
 
@@ -401,14 +401,13 @@ fn every_page_of_help_reads_well() {
           -h, --help  Print help
 
         # trust remove
-        Forget what was said of a project: it is not trusted any more, and asked about again; or of a
-        publisher
+        Forget your answer about a project, which is asked about again; or trust a publisher no longer
 
         Usage: acp-runtime trust remove [FOLDER]
                acp-runtime trust remove <COMMAND>
 
         Commands:
-          publisher  Trust a publisher of plugins no more; what of theirs is installed stays
+          publisher  Trust a publisher of plugins no longer; their installed plugins stay
           help       Print this message or the help of the given subcommand(s)
 
         Arguments:
@@ -482,11 +481,12 @@ fn every_page_of_help_reads_well() {
               --json  Print one JSON object a line
           -h, --help  Print help
 
-        Listed are the models of the configuration, and what is known of those of the vendors for which
-        there is a key; nobody is asked for it. A vendor's model can also be named as it is: `claude-…` is
-        asked of Anthropic, `gpt-…` and `o3` of OpenAI, `gemini-…` of Google, each at its own address and
-        with the key of `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY` or `acp-runtime login`; any
-        other name of Ollama on this machine. `anthropic/…`, `openai/…`, `gemini/…` and `ollama/…` say so.
+        The list has the models of the configuration, and those that are known of each vendor for which
+        there is a key; no vendor is asked. A vendor's model can also be named as it is: `claude-…` is a
+        model of Anthropic, `gpt-…` and `o3` are models of OpenAI, and `gemini-…` is one of Google. Each is
+        asked at the vendor's own address, with the key of `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`,
+        `GEMINI_API_KEY` or `acp-runtime login`. Any other name is a model of Ollama on this machine. To
+        name the provider, write `anthropic/…`, `openai/…`, `gemini/…` or `ollama/…`.
 
         # doctor
         Check that everything is in order: configuration, folders, plugins, MCP servers, model and system

@@ -24,7 +24,7 @@ fn every_page_about_packages_reads_well() {
     let pages = COMMANDS.map(|command| format!("# {command}\n{}", own(&help(&runtime, command))));
     let expected = expect![[r#"
         # plugin outdated
-        Say for which installed plugins there is another version
+        List the installed plugins of which there is another version
 
         Usage: acp-runtime plugin outdated [OPTIONS]
 
@@ -33,13 +33,13 @@ fn every_page_about_packages_reads_well() {
               --json     Print one JSON object a line
           -h, --help     Print help
 
-        The columns: id, installed version, version there is, what becomes of it, where it is from. `ready`
-        is used by `acp-runtime plugin update` as it is; `waits` asks for more rights or offers something
-        else than what was approved, and `acp-runtime plugin update` asks about it; `refused` is no update,
-        and the reason is said.
+        The columns: id, installed version, available version, state, source. The states: `ready` is used by
+        `acp-runtime plugin update` without a question; `waits` asks for more rights or offers something
+        else than what was approved, so `acp-runtime plugin update` asks you; `refused` cannot be used, and
+        the reason is shown.
 
         # plugin update
-        Use the version that there is of installed plugins
+        Update installed plugins from where they came
 
         Usage: acp-runtime plugin update [OPTIONS] [PLUGIN]...
 
@@ -50,21 +50,20 @@ fn every_page_about_packages_reads_well() {
               --all                 All that are installed
               --accept-caps <HASH>  Approve the version whose rights and offers have this hash, which is
                                     shown where it waits. May be repeated
-              --allow-downgrade     Go back to an older version, too, where there is one in place of the
-                                    installed one
+              --allow-downgrade     Also accept an older version than the installed one
               --offline             Use nothing but what is on this machine
               --json                Print one JSON object a line
           -h, --help                Print help
 
         Each plugin is looked up where it came from, checked, and compared with what was approved. A version
-        that asks for no more rights and offers nothing new is used at once. Otherwise what is different is
-        shown and you are asked; where nobody can be asked the new version waits beside the old one, which
-        is used until somebody approves it: here, with `--accept-caps` and the hash that is shown, or in a
+        that asks for no more rights and offers nothing new is used at once. Otherwise you are shown what is
+        different and asked. If nobody can be asked, the new version waits and the old one is used until
+        somebody approves the new one: here, with `--accept-caps` and the hash that is shown, or in a
         session with `/plugins approve`. Sessions that are open keep the version that they began with. What
         was not granted before is not granted by an update.
 
         # plugin rollback
-        Use the version before, which was approved then
+        Go back to the version that was used before
 
         Usage: acp-runtime plugin rollback [OPTIONS] <PLUGIN>
 
@@ -76,7 +75,7 @@ fn every_page_about_packages_reads_well() {
           -h, --help  Print help
 
         # plugin verify
-        Check that plugins are what was installed, or signed, and by whom
+        Check that plugins are what was installed, and who has signed them
 
         Usage: acp-runtime plugin verify [OPTIONS] [PLUGIN]
 
@@ -108,18 +107,18 @@ fn every_page_about_packages_reads_well() {
 
         Arguments:
           <PLUGIN>  The plugin: a component file with its manifest, or a tar file of `plugin pack`
-          <PLACE>   Where to: `oci://host/path`, with a tag where it is not to be the version
+          <PLACE>   Where to: `oci://host/path`; the tag is the version, unless you name another one
 
         Options:
               --key <FILE>  Sign it with this secret key
-              --unsigned    Publish it without a signature: others can install it by its digest alone
-              --replace     Move a tag that is there and means something else
+              --unsigned    Publish it without a signature: others must name its digest to install it
+              --replace     Move the tag if it exists and means something else
               --json        Print JSON
           -h, --help        Print help
 
         Credentials come from the Docker configuration (`docker login`). The password of the key is asked
-        for, or comes from ACP_RUNTIME_KEY_PASSWORD. A signature beside the file, or in the tar file, is
-        published where no key is named.
+        for, or comes from ACP_RUNTIME_KEY_PASSWORD. Without `--key`, the signature beside the file or in
+        the tar file is published.
 
         # plugin keygen
         Make a pair of keys to sign plugins with
@@ -134,11 +133,11 @@ fn every_page_about_packages_reads_well() {
           -h, --help         Print help
 
         Writes the secret key to FILE, which only you can read, and the public key to FILE.pub, both as
-        `minisign` does. Keep the first; tell others the second, and its fingerprint, in a place of your
-        own.
+        `minisign` does. Keep the secret key to yourself. Publish the public key and its fingerprint in a
+        place of your own.
 
         # trust add publisher
-        Trust a publisher of plugins, or more of one: a key, a namespace
+        Trust a publisher of plugins, or add a key or a namespace to one
 
         Usage: acp-runtime trust add publisher [OPTIONS] <NAME>
 
@@ -147,14 +146,14 @@ fn every_page_about_packages_reads_well() {
 
         Options:
               --key <KEY>              Their public key, or the file with it
-              --namespace <NAMESPACE>  A namespace that is theirs, beside what they have; by default the one
-                                       of their name
+              --namespace <NAMESPACE>  A namespace that is theirs, in addition to those that they have; by
+                                       default the one of their name
               --until <TIME>           Until when the key is trusted: `2027-12-31`, or
                                        `2027-12-31T12:00:00Z`
           -h, --help                   Print help
 
         # trust remove publisher
-        Trust a publisher of plugins no more; what of theirs is installed stays
+        Trust a publisher of plugins no longer; their installed plugins stay
 
         Usage: acp-runtime trust remove publisher [OPTIONS] <NAME>
 

@@ -37,20 +37,20 @@ fn every_page_about_plugins_reads_well() {
           list      List the plugins, and what each may do
           info      Say what a plugin offers and what it asks for
           install   Install a plugin, or another version of one, and grant what it asks for
-          verify    Check that plugins are what was installed, or signed, and by whom
+          verify    Check that plugins are what was installed, and who has signed them
           pack      Put a plugin and its signature into one file that can be installed
           publish   Publish a plugin in an OCI registry
           keygen    Make a pair of keys to sign plugins with
-          outdated  Say for which installed plugins there is another version
-          update    Use the version that there is of installed plugins
-          rollback  Use the version before, which was approved then
+          outdated  List the installed plugins of which there is another version
+          update    Update installed plugins from where they came
+          rollback  Go back to the version that was used before
           remove    Remove an installed plugin, and what it has kept
-          grant     Allow a plugin effects that its manifest asks for, for longer than one time
+          grant     Grant a plugin more of what its manifest asks for
           revoke    Take back what a plugin was allowed, also what was granted when it was installed
           doctor    Say what keeps a plugin from its hosts and its secrets, and what did before
           new       Lay out the project of a new plugin, which builds and passes its tests
           build     Compile a project to a plugin: its component with its manifest inside
-          test      Play a project's cases, `tests/*.toml`, by the component in the real host
+          test      Play a project's cases, `tests/*.toml`, with the real component in the real host
           dev       Work on a plugin: have it in every session of your running agents, until this ends
           help      Print this message or the help of the given subcommand(s)
 
@@ -66,9 +66,9 @@ fn every_page_about_plugins_reads_well() {
               --json  Print one JSON object a line
           -h, --help  Print help
 
-        The columns: id, version, where it is from, rights, the begin of the digest of one that is installed
-        or worked on (`DEV`), description. A right with a `?` was not granted, and is asked for when it is
-        used.
+        The columns: id, version, where it is from, rights, the beginning of the digest of a plugin that is
+        installed or worked on (`DEV`), description. A right with a `?` was not granted, and is asked for
+        when it is used.
 
         # plugin info
         Say what a plugin offers and what it asks for
@@ -92,10 +92,11 @@ fn every_page_about_plugins_reads_well() {
 
         Options:
               --yes                            Grant all that it asks for without a question
-              --trust-publisher <FINGERPRINT>  Trust its publisher, whose key has this fingerprint, or is
-                                               this one
-              --allow-unsigned <DIGEST>        Install the file with this digest though nobody has signed it
-              --allow-downgrade                Install it though a newer version is installed
+              --trust-publisher <FINGERPRINT>  Trust its publisher, whose key has this fingerprint; the
+                                               public key itself will do, too
+              --allow-unsigned <DIGEST>        Install the file with this digest even though nobody has
+                                               signed it
+              --allow-downgrade                Install it even though a newer version is installed
               --locked                         Install exactly what the lockfile names, and change nothing
                                                in it; without a source, all of it
               --offline                        Use nothing but what is on this machine
@@ -108,12 +109,12 @@ fn every_page_about_plugins_reads_well() {
 
         SOURCE is a component file, the folder with it, a tar file of `acp-runtime plugin pack`,
         `oci://host/path:tag` (or `@sha256:…`), `namespace:name@version`, or `https://…#sha256=…`. The id of
-        a plugin that came with the program is that one.
+        a plugin that came with the program means that plugin.
 
-        Before anything of it is compiled, it is seen who has signed it; see `docs/distribution.md`. Then
-        the plugin is checked, and the rights that it asks for are shown before anything is installed.
-        Without a terminal nobody can be asked, and `--yes` is needed to grant them. What was decided about
-        a right holds for another version of the plugin: only what it newly asks for is asked about.
+        First the signature is checked; see `docs/distribution.md`. Then the plugin is compiled and checked,
+        and you are shown the rights that it asks for. Nothing is installed before you agree. Without a
+        terminal nobody can be asked, and `--yes` is needed to grant the rights. When you install another
+        version of a plugin, you are asked only about what it newly asks for.
 
         # plugin remove
         Remove an installed plugin, and what it has kept
@@ -129,7 +130,7 @@ fn every_page_about_plugins_reads_well() {
           -h, --help       Print help
 
         # plugin grant
-        Allow a plugin effects that its manifest asks for, for longer than one time
+        Grant a plugin more of what its manifest asks for
 
         Usage: acp-runtime plugin grant [OPTIONS] <PLUGIN> <EFFECT>
 
@@ -143,11 +144,11 @@ fn every_page_about_plugins_reads_well() {
               --json           Print JSON
           -h, --help           Print help
 
-        What is granted so is not asked for any more, as far as the session's mode and the deny list allow
-        it; only each run of a program still is. It holds while the plugin has the same publisher and asks
-        for the same rights. In a session `/permissions allow --scope session PLUGIN EFFECT` grants for that
-        alone. What the manifest does not ask for cannot be granted, and events of hooks are granted by
-        installing the plugin.
+        What you grant is no longer asked about, as far as the session's mode and the deny list allow it;
+        only runs of programs still are, each time. It holds as long as the plugin has the same publisher
+        and asks for the same rights. To grant something for one session, type `/permissions allow --scope
+        session PLUGIN EFFECT` there. What the manifest does not ask for cannot be granted, and events of
+        hooks are granted by installing the plugin.
 
         # plugin revoke
         Take back what a plugin was allowed, also what was granted when it was installed
@@ -162,9 +163,9 @@ fn every_page_about_plugins_reads_well() {
               --json  Print JSON
           -h, --help  Print help
 
-        It holds at once, in sessions that are open as well, and in all projects. What was granted when the
-        plugin was installed, or came with the program, is denied from then on; `plugin grant` with the same
-        words takes that back.
+        It holds at once and in all projects, also in sessions that are open. What was granted when the
+        plugin was installed, or when it came with the program, is denied from then on; `plugin grant` with
+        the same words takes that back.
 
         # plugin doctor
         Say what keeps a plugin from its hosts and its secrets, and what did before
@@ -194,8 +195,8 @@ fn every_page_about_plugins_reads_well() {
               --dir <FOLDER>     The project's folder; by default a new one with the plugin's name
           -h, --help             Print help
 
-        The SDK and the interfaces come along, since no registry has them; the compiler is your own. A
-        folder in which something is stays as it is.
+        The SDK and the interfaces are put into the project, since no registry has them; the compiler is
+        your own. A folder that is not empty is refused.
 
         # plugin build
         Compile a project to a plugin: its component with its manifest inside
@@ -212,9 +213,9 @@ fn every_page_about_plugins_reads_well() {
                                   project
           -h, --help              Print help
 
-        The language is told by a file of the project: `Cargo.toml`, `app.py`, `package.json` or `plugin.c`.
-        The component is asked in the sandbox what it offers, and that becomes a part of its manifest. Where
-        a compiler or a part of it is missing, the error says how to get it.
+        The language is recognised by a file of the project: `Cargo.toml`, `app.py`, `package.json` or
+        `plugin.c`. The component is asked in the sandbox what it offers, and the answer becomes a part of
+        its manifest. If a compiler or a part of it is missing, the error says how to get it.
 
         Exit code:
           0  it was done
@@ -224,7 +225,7 @@ fn every_page_about_plugins_reads_well() {
           130, 143, 129  it was stopped by Ctrl-C, SIGTERM, SIGHUP
 
         # plugin test
-        Play a project's cases, `tests/*.toml`, by the component in the real host
+        Play a project's cases, `tests/*.toml`, with the real component in the real host
 
         Usage: acp-runtime plugin test [OPTIONS] [FOLDER]
 
@@ -238,9 +239,9 @@ fn every_page_about_plugins_reads_well() {
               --json          Print one JSON object a line
           -h, --help          Print help
 
-        The project is built first. Each case has a session of its own in an empty folder; nothing of yours
-        is used, nothing is sent and no program is run: what servers and programs answer, and what the
-        person says yes to, the case says. docs/plugins.md has all that a case can say.
+        The project is built first. Each case has a session of its own in an empty folder. Nothing of yours
+        is used, nothing is sent and no program is run: the case says what servers and programs answer, and
+        what the person says yes to. docs/plugins.md explains everything that a case can say.
 
         Exit code:
           0  it was done
@@ -262,10 +263,10 @@ fn every_page_about_plugins_reads_well() {
               --yes    Grant all that it asks for without a question
           -h, --help   Print help
 
-        It goes before an installed plugin of the same id, and whatever is asked or shown for it says `DEV`.
-        Sessions that are open have it, and each later build, within a second, as soon as nothing runs in
-        them. What is granted holds until this ends, and no answer about it is remembered. A build that
-        fails leaves the one before.
+        It takes precedence over an installed plugin of the same id, and whatever is asked or shown for it
+        says `DEV`. Sessions that are open have it, and each later build, within a second, as soon as
+        nothing runs in them. What is granted holds until this command ends, and no answer about the plugin
+        is remembered. If a build fails, the one before stays in use.
     "#]];
     expected.assert_eq(&pages.collect::<Vec<_>>().join("\n"));
 }

@@ -71,11 +71,11 @@ For fish: acp-runtime completions fish > ~/.config/fish/completions/acp-runtime.
 For zsh, into a folder of `$fpath`: acp-runtime completions zsh > FOLDER/_acp-runtime";
 
 const AFTER_MODELS: &str = "\
-Listed are the models of the configuration, and what is known of those of the vendors for which there is a key; nobody is \
-asked for it. A vendor's model can also be named as it is: `claude-…` is asked of Anthropic, `gpt-…` and \
-`o3` of OpenAI, `gemini-…` of Google, each at its own address and with the key of `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, \
-`GEMINI_API_KEY` or `acp-runtime login`; any other name of Ollama on this machine. `anthropic/…`, `openai/…`, `gemini/…` \
-and `ollama/…` say so.";
+The list has the models of the configuration, and those that are known of each vendor for which there is a key; no vendor is \
+asked. A vendor's model can also be named as it is: `claude-…` is a model of Anthropic, `gpt-…` and `o3` are models of \
+OpenAI, and `gemini-…` is one of Google. Each is asked at the vendor's own address, with the key of `ANTHROPIC_API_KEY`, \
+`OPENAI_API_KEY`, `GEMINI_API_KEY` or `acp-runtime login`. Any other name is a model of Ollama on this machine. To name the \
+provider, write `anthropic/…`, `openai/…`, `gemini/…` or `ollama/…`.";
 
 /// The program as it is typed.
 #[derive(Debug, Parser)]
@@ -364,13 +364,13 @@ pub(super) enum TrustCommand {
         #[arg(long)]
         yes: bool,
     },
-    /// List the projects that were answered about, and the publishers that are trusted
+    /// List the projects that you have answered about, and the publishers that you trust
     List {
         /// Print one JSON object a line
         #[arg(long)]
         json: bool,
     },
-    /// Forget what was said of a project: it is not trusted any more, and asked about again; or of a publisher
+    /// Forget your answer about a project, which is asked about again; or trust a publisher no longer
     #[command(args_conflicts_with_subcommands = true)]
     Remove {
         #[command(subcommand)]

@@ -11,20 +11,20 @@ use super::upkeep::HeldArguments;
 
 pub(super) const AFTER_INSTALL: &str = "\
 SOURCE is a component file, the folder with it, a tar file of `acp-runtime plugin pack`, `oci://host/path:tag` (or \
-`@sha256:…`), `namespace:name@version`, or `https://…#sha256=…`. The id of a plugin that came with the program is that one.
+`@sha256:…`), `namespace:name@version`, or `https://…#sha256=…`. The id of a plugin that came with the program means that \
+plugin.
 
-Before anything of it is compiled, it is seen who has signed it; see `docs/distribution.md`. Then the plugin is checked, and \
-the rights that it asks for are shown before anything is installed. Without a terminal nobody can be asked, and `--yes` is \
-needed to grant them. What was decided about a right holds for another version of the plugin: only what it newly asks for \
-is asked about.";
+First the signature is checked; see `docs/distribution.md`. Then the plugin is compiled and checked, and you are shown the \
+rights that it asks for. Nothing is installed before you agree. Without a terminal nobody can be asked, and `--yes` is needed \
+to grant the rights. When you install another version of a plugin, you are asked only about what it newly asks for.";
 
 pub(super) const AFTER_PUBLISH: &str = "\
 Credentials come from the Docker configuration (`docker login`). The password of the key is asked for, or comes from \
-ACP_RUNTIME_KEY_PASSWORD. A signature beside the file, or in the tar file, is published where no key is named.";
+ACP_RUNTIME_KEY_PASSWORD. Without `--key`, the signature beside the file or in the tar file is published.";
 
 pub(super) const AFTER_KEYGEN: &str = "\
 Writes the secret key to FILE, which only you can read, and the public key to FILE.pub, both as `minisign` does. Keep the \
-first; tell others the second, and its fingerprint, in a place of your own.";
+secret key to yourself. Publish the public key and its fingerprint in a place of your own.";
 
 /// `plugin install`
 #[derive(Debug, Args)]
@@ -37,11 +37,11 @@ pub(in crate::cli) struct InstallArguments {
     #[arg(long)]
     pub(in crate::cli) yes: bool,
 
-    /// Trust its publisher, whose key has this fingerprint, or is this one
+    /// Trust its publisher, whose key has this fingerprint; the public key itself will do, too
     #[arg(long, value_name = "FINGERPRINT")]
     pub(in crate::cli) trust_publisher: Option<String>,
 
-    /// Install the file with this digest though nobody has signed it
+    /// Install the file with this digest even though nobody has signed it
     #[arg(long, value_name = "DIGEST")]
     pub(in crate::cli) allow_unsigned: Option<Digest>,
 
@@ -74,18 +74,18 @@ pub(in crate::cli) struct PublishArguments {
     /// The plugin: a component file with its manifest, or a tar file of `plugin pack`
     pub(in crate::cli) plugin: PathBuf,
 
-    /// Where to: `oci://host/path`, with a tag where it is not to be the version
+    /// Where to: `oci://host/path`; the tag is the version, unless you name another one
     pub(in crate::cli) place: String,
 
     /// Sign it with this secret key
     #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
     pub(in crate::cli) key: Option<PathBuf>,
 
-    /// Publish it without a signature: others can install it by its digest alone
+    /// Publish it without a signature: others must name its digest to install it
     #[arg(long, conflicts_with = "key")]
     pub(in crate::cli) unsigned: bool,
 
-    /// Move a tag that is there and means something else
+    /// Move the tag if it exists and means something else
     #[arg(long)]
     pub(in crate::cli) replace: bool,
 
@@ -124,7 +124,7 @@ pub(in crate::cli) struct VerifyArguments {
 /// What is trusted beside projects.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum TrustAdd {
-    /// Trust a publisher of plugins, or more of one: a key, a namespace
+    /// Trust a publisher of plugins, or add a key or a namespace to one
     Publisher {
         /// A name of your choice, such as their namespace
         name: String,
@@ -133,7 +133,7 @@ pub(in crate::cli) enum TrustAdd {
         #[arg(long, value_name = "KEY", required_unless_present = "namespace")]
         key: Option<String>,
 
-        /// A namespace that is theirs, beside what they have; by default the one of their name
+        /// A namespace that is theirs, in addition to those that they have; by default the one of their name
         #[arg(long, value_name = "NAMESPACE")]
         namespace: Vec<String>,
 
@@ -146,7 +146,7 @@ pub(in crate::cli) enum TrustAdd {
 /// What is not trusted any more.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum TrustRemove {
-    /// Trust a publisher of plugins no more; what of theirs is installed stays
+    /// Trust a publisher of plugins no longer; their installed plugins stay
     Publisher {
         /// Their name
         name: String,

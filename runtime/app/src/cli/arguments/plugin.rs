@@ -16,13 +16,13 @@ use super::with_exit_codes;
 use crate::authoring::Language;
 
 const AFTER_GRANT: &str = "\
-What is granted so is not asked for any more, as far as the session's mode and the deny list allow it; only each run of a \
-program still is. It holds while the plugin has the same publisher and asks for the same rights. In a session \
-`/permissions allow --scope session PLUGIN EFFECT` grants for that alone. What the manifest does not ask for cannot be \
-granted, and events of hooks are granted by installing the plugin.";
+What you grant is no longer asked about, as far as the session's mode and the deny list allow it; only runs of programs still \
+are, each time. It holds as long as the plugin has the same publisher and asks for the same rights. To grant something for one \
+session, type `/permissions allow --scope session PLUGIN EFFECT` there. What the manifest does not ask for cannot be granted, \
+and events of hooks are granted by installing the plugin.";
 
 const AFTER_REVOKE: &str = "\
-It holds at once, in sessions that are open as well, and in all projects. What was granted when the plugin was installed, or \
+It holds at once and in all projects, also in sessions that are open. What was granted when the plugin was installed, or when it \
 came with the program, is denied from then on; `plugin grant` with the same words takes that back.";
 
 const AFTER_PLUGIN_DOCTOR: &str = "\
@@ -30,27 +30,27 @@ Nothing is sent and no secret is read: what is said comes from the manifest, wha
 names of the secrets that are kept, and the audit.";
 
 const AFTER_LIST: &str = "\
-The columns: id, version, where it is from, rights, the begin of the digest of one that is installed or worked on (`DEV`), description. A right with a `?` was not granted, and is asked for \
-when it is used.";
+The columns: id, version, where it is from, rights, the beginning of the digest of a plugin that is installed or worked on \
+(`DEV`), description. A right with a `?` was not granted, and is asked for when it is used.";
 
 const AFTER_NEW: &str = "\
-The SDK and the interfaces come along, since no registry has them; the compiler is your own. A folder in which something \
-is stays as it is.";
+The SDK and the interfaces are put into the project, since no registry has them; the compiler is your own. A folder that is \
+not empty is refused.";
 
 const AFTER_BUILD: &str = "\
-The language is told by a file of the project: `Cargo.toml`, `app.py`, `package.json` or `plugin.c`. The component is \
-asked in the sandbox what it offers, and that becomes a part of its manifest. Where a compiler or a part of it is \
-missing, the error says how to get it.";
+The language is recognised by a file of the project: `Cargo.toml`, `app.py`, `package.json` or `plugin.c`. The component is \
+asked in the sandbox what it offers, and the answer becomes a part of its manifest. If a compiler or a part of it is missing, \
+the error says how to get it.";
 
 const AFTER_DEV: &str = "\
-It goes before an installed plugin of the same id, and whatever is asked or shown for it says `DEV`. Sessions that are open \
-have it, and each later build, within a second, as soon as nothing runs in them. What is granted holds until this ends, and \
-no answer about it is remembered. A build that fails leaves the one before.";
+It takes precedence over an installed plugin of the same id, and whatever is asked or shown for it says `DEV`. Sessions that \
+are open have it, and each later build, within a second, as soon as nothing runs in them. What is granted holds until this \
+command ends, and no answer about the plugin is remembered. If a build fails, the one before stays in use.";
 
 const AFTER_TEST: &str = "\
-The project is built first. Each case has a session of its own in an empty folder; nothing of yours is used, nothing is sent \
-and no program is run: what servers and programs answer, and what the person says yes to, the case says. \
-docs/plugins.md has all that a case can say.";
+The project is built first. Each case has a session of its own in an empty folder. Nothing of yours is used, nothing is sent \
+and no program is run: the case says what servers and programs answer, and what the person says yes to. docs/plugins.md \
+explains everything that a case can say.";
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum PluginCommand {
@@ -73,7 +73,7 @@ pub(in crate::cli) enum PluginCommand {
     /// Install a plugin, or another version of one, and grant what it asks for
     #[command(after_help = AFTER_INSTALL)]
     Install(InstallArguments),
-    /// Check that plugins are what was installed, or signed, and by whom
+    /// Check that plugins are what was installed, and who has signed them
     Verify(VerifyArguments),
     /// Put a plugin and its signature into one file that can be installed
     Pack(PackArguments),
@@ -83,13 +83,13 @@ pub(in crate::cli) enum PluginCommand {
     /// Make a pair of keys to sign plugins with
     #[command(after_help = AFTER_KEYGEN)]
     Keygen(KeygenArguments),
-    /// Say for which installed plugins there is another version
+    /// List the installed plugins of which there is another version
     #[command(after_help = AFTER_OUTDATED)]
     Outdated(OutdatedArguments),
-    /// Use the version that there is of installed plugins
+    /// Update installed plugins from where they came
     #[command(after_help = AFTER_UPDATE)]
     Update(UpdateArguments),
-    /// Use the version before, which was approved then
+    /// Go back to the version that was used before
     Rollback(RollbackArguments),
     /// Remove an installed plugin, and what it has kept
     Remove {
@@ -104,7 +104,7 @@ pub(in crate::cli) enum PluginCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Allow a plugin effects that its manifest asks for, for longer than one time
+    /// Grant a plugin more of what its manifest asks for
     #[command(after_help = AFTER_GRANT)]
     Grant {
         /// Its id, or its name where only one has that
@@ -150,7 +150,7 @@ pub(in crate::cli) enum PluginCommand {
     /// Compile a project to a plugin: its component with its manifest inside
     #[command(after_help = with_exit_codes(AFTER_BUILD))]
     Build(BuildArguments),
-    /// Play a project's cases, `tests/*.toml`, by the component in the real host
+    /// Play a project's cases, `tests/*.toml`, with the real component in the real host
     #[command(after_help = with_exit_codes(AFTER_TEST))]
     Test(TestArguments),
     /// Work on a plugin: have it in every session of your running agents, until this ends

@@ -4,22 +4,22 @@ use acp_runtime_host::package::Digest;
 use clap::Args;
 
 pub(in crate::cli) const AFTER_OUTDATED: &str = "\
-The columns: id, installed version, version there is, what becomes of it, where it is from. `ready` is used by \
-`acp-runtime plugin update` as it is; `waits` asks for more rights or offers something else than what was approved, and \
-`acp-runtime plugin update` asks about it; `refused` is no update, and the reason is said.";
+The columns: id, installed version, available version, state, source. The states: `ready` is used by `acp-runtime plugin \
+update` without a question; `waits` asks for more rights or offers something else than what was approved, so `acp-runtime \
+plugin update` asks you; `refused` cannot be used, and the reason is shown.";
 
 pub(in crate::cli) const AFTER_UPDATE: &str = "\
 Each plugin is looked up where it came from, checked, and compared with what was approved. A version that asks for no more \
-rights and offers nothing new is used at once. Otherwise what is different is shown and you are asked; where nobody can be \
-asked the new version waits beside the old one, which is used until somebody approves it: here, with `--accept-caps` \
-and the hash that is shown, or in a session with `/plugins approve`. Sessions that are open keep the version that they began \
-with. What was not granted before is not granted by an update.";
+rights and offers nothing new is used at once. Otherwise you are shown what is different and asked. If nobody can be asked, \
+the new version waits and the old one is used until somebody approves the new one: here, with `--accept-caps` and the hash \
+that is shown, or in a session with `/plugins approve`. Sessions that are open keep the version that they began with. What was \
+not granted before is not granted by an update.";
 
 /// What installing is held to.
 #[derive(Debug, Clone, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option that is typed by itself")]
 pub(in crate::cli) struct HeldArguments {
-    /// Install it though a newer version is installed
+    /// Install it even though a newer version is installed
     #[arg(long)]
     pub(in crate::cli) allow_downgrade: bool,
 
@@ -79,7 +79,7 @@ pub(in crate::cli) struct UpdateArguments {
     #[arg(long, value_name = "HASH")]
     pub(in crate::cli) accept_caps: Vec<Digest>,
 
-    /// Go back to an older version, too, where there is one in place of the installed one
+    /// Also accept an older version than the installed one
     #[arg(long)]
     pub(in crate::cli) allow_downgrade: bool,
 
