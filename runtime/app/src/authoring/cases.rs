@@ -256,7 +256,9 @@ impl Step {
         only(self.structured.is_some(), "structured", tool, "`tool`")?;
         only(self.prompt.is_some(), "prompt", matches!(deed, Deed::Command(_)), "`command`")?;
         only(self.snapshot.is_some(), "snapshot", draws, "`panel`")?;
-        only(self.text.is_some() || !self.contains.is_empty(), "text", !matches!(deed, Deed::Draw(_)), "what answers")?;
+        let answers = !matches!(deed, Deed::Draw(_));
+        only(self.text.is_some(), "text", answers, "`tool`, `command` or `action`")?;
+        only(!self.contains.is_empty(), "contains", answers, "`tool`, `command` or `action`")?;
         if let Some(error) = &self.error {
             if self.text.is_some() || self.structured.is_some() || self.prompt.is_some() {
                 return Err("a step with `error` fails, and has no `text`, `structured` or `prompt`".to_owned());
@@ -333,6 +335,8 @@ steps = [
             (step("panel = \"a\", action = \"b\""), "tests/a.toml:4:3: a step has one of"),
             (step("command = \"a\", structured = 1"), "tests/a.toml:4:3: `structured` goes with `tool`"),
             (step("tool = \"a\", snapshot = \"b\""), "tests/a.toml:4:3: `snapshot` goes with `panel`"),
+            (step("panel = \"a\", text = \"b\""), "tests/a.toml:4:3: `text` goes with `tool`, `command` or `action`"),
+            (step("panel = \"a\", contains = [\"b\"]"), "tests/a.toml:4:3: `contains` goes with `tool`, `command` or"),
             (step("panel = \"a\", snapshot = \"../b\""), "tests/a.toml:4:3: the snapshot `../b`"),
             (step("tool = \"a\", text = \"b\", error = \"c\""), "tests/a.toml:4:3: a step with `error` fails"),
             (step("tool = \"a\", files = { \"../b\" = \"\" }"), "tests/a.toml:4:3: "),
