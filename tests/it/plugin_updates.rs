@@ -244,7 +244,10 @@ async fn what_waits_can_be_approved_in_a_session() {
     let (line, hash) = approve.rsplit_once(' ').expect("a hash at its end");
     assert_eq!(line, "/plugins approve acme:list");
     for (typed, told) in [
-        (format!("{line} sha256:{}", "0".repeat(64)), "`acme:list` 0.2.0 waits for approval, with the hash sha256:"),
+        (
+            format!("{line} sha256:{}", "0".repeat(64)),
+            "`acme:list` 0.2.0 waits for approval, and its hash is another one: sha256:",
+        ),
         (format!("{line} 123"), "`123` is not a digest"),
         (line.to_owned(), "is not what it takes"),
         (format!("/plugins approve other {hash}"), "`other` is not installed"),

@@ -105,14 +105,14 @@ pub enum Standing {
         /// With which key.
         key: PublicKey,
     },
-    /// A key has signed it that was never seen, in a namespace that is nobody's. It came along, and the signature is its.
+    /// An unknown key has signed it, in a namespace that is nobody's. The key came along, and the signature is by it.
     New {
         /// The key.
         key: PublicKey,
         /// Names that are known and much like this one.
         similar: Vec<String>,
     },
-    /// A key has signed it that is not known and did not come along: nothing can be said of it.
+    /// An unknown key has signed it, and did not come along: the signature cannot be checked.
     Stranger {
         /// What it is called.
         key: KeyId,
@@ -142,7 +142,7 @@ pub enum Distrust {
     },
     /// The namespace of somebody else.
     #[error(
-        "the namespace `{namespace}` is that of the publisher `{publisher}`, and its signature is by another key ({key})"
+        "the namespace `{namespace}` belongs to the publisher `{publisher}`, and the plugin is signed by another key ({key})"
     )]
     Taken {
         /// The namespace.
@@ -153,7 +153,7 @@ pub enum Distrust {
         key: KeyId,
     },
     /// A publisher outside of their own namespaces.
-    #[error("its signature is by the publisher `{publisher}`, whose namespace `{namespace}` is not")]
+    #[error("it is signed by the publisher `{publisher}`, to whom the namespace `{namespace}` does not belong")]
     OtherNamespace {
         /// Who has signed.
         publisher: String,
@@ -161,7 +161,7 @@ pub enum Distrust {
         namespace: String,
     },
     /// A namespace that nobody gets by being the first.
-    #[error("the namespace `{namespace}` is reserved, and its signature is by an unknown key ({key})")]
+    #[error("the namespace `{namespace}` is reserved, and the plugin is signed by an unknown key ({key})")]
     Reserved {
         /// The namespace.
         namespace: String,
@@ -198,7 +198,7 @@ pub enum PublisherError {
     #[error("`{0}` is no name of a publisher or namespace: expected lower-case letters, digits and `-`")]
     Name(String),
     /// Somebody else's.
-    #[error("the namespace `{namespace}` is that of the publisher `{publisher}`")]
+    #[error("the namespace `{namespace}` belongs to the publisher `{publisher}`")]
     Taken {
         /// The namespace.
         namespace: String,
@@ -206,7 +206,7 @@ pub enum PublisherError {
         publisher: String,
     },
     /// A key of somebody else.
-    #[error("the key {key} is one of the publisher `{publisher}`")]
+    #[error("the key {key} belongs to the publisher `{publisher}`")]
     OtherKey {
         /// The key.
         key: KeyId,
@@ -220,7 +220,7 @@ pub enum PublisherError {
     #[error("the publisher `{0}` has no key yet")]
     NoKey(String),
     /// Too many.
-    #[error("there are {MOST} already")]
+    #[error("no more than {MOST} publishers, and {MOST} keys of each, are kept")]
     TooMany,
 }
 

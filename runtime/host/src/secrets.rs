@@ -134,7 +134,7 @@ impl Filter {
         Err("it is too long")
     }
 
-    /// The text without secrets. One that what cannot be seen stands in is one, too: without that somebody may show it.
+    /// The text without secrets. Invisible characters within a secret do not hide it: whoever shows the text may drop them.
     pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let Some(finder) = self.finder() else { return text.into() };
         let masked = finder.masked_text(text);
@@ -167,7 +167,7 @@ impl Filter {
         }
     }
 
-    /// Whether there is one in it, as it is or as it is seen.
+    /// Whether a secret is in it, with or without invisible characters.
     pub(crate) fn finds(&self, bytes: impl AsRef<[u8]>) -> bool {
         let Some(finder) = self.finder() else { return false };
         let bytes = bytes.as_ref();
@@ -231,15 +231,15 @@ impl Finder {
     }
 }
 
-/// Masks secrets in bytes that come piece by piece, also where one lies in several pieces. So much is held back as a
-/// secret may need.
+/// Masks secrets in bytes that come piece by piece, also a secret that lies in several pieces: as many bytes are held back
+/// as the longest secret has.
 pub(crate) struct Stream {
     finder: Option<Finder>,
     held: Vec<u8>,
 }
 
 impl Stream {
-    /// What can be said of what has come until now.
+    /// What can be passed on of what has come until now.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         let Some(finder) = &self.finder else { return piece.to_vec() };
         self.held.extend_from_slice(piece);
@@ -259,7 +259,7 @@ impl Stream {
     }
 }
 
-/// The text without what cannot be seen; none where all of it can be.
+/// The text without its invisible characters; none where it has none.
 fn seen(text: &str) -> Option<String> {
     let hidden = |c: char| c != '\n' && c != '\t' && !plain::is_plain(c);
     text.contains(hidden).then(|| text.replace(hidden, ""))

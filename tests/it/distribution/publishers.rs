@@ -45,7 +45,7 @@ async fn a31_nobody_takes_over_a_name() {
     thief.published(&format!("oci://{}/acme/list", registry.host()));
     let taken = format!("oci://{}/acme/list:2.0.0", registry.host());
     for more in [&[][..], &["--trust-publisher", &thief.fingerprint], &["--allow-downgrade"]] {
-        refused(&runtime, &taken, more, "the namespace `acme` is that of the publisher `acme`");
+        refused(&runtime, &taken, more, "the namespace `acme` belongs to the publisher `acme`");
     }
     // Nor by not signing at all, whatever is allowed.
     let unsigned = Publisher::new_with(&publisher, "3.0.0");
@@ -145,7 +145,7 @@ async fn a33_a_key_that_has_ended_signs_nothing_more() {
     let removed = runtime.run(&["trust", "remove", "publisher", "acme", "--key", &publisher.fingerprint]);
     assert_eq!(removed.code, Some(0), "{removed:?}");
     let verified = runtime.run(&["plugin", "verify", "--all"]);
-    assert!(verified.code == Some(1) && verified.stdout.contains("is that of the publisher `acme`"), "{verified:?}");
+    assert!(verified.code == Some(1) && verified.stdout.contains("belongs to the publisher `acme`"), "{verified:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -77,5 +77,5 @@ async fn a36_a_newer_version_that_asks_for_more_waits_and_one_of_somebody_else_i
     assert_eq!(found[0]["state"], "refused", "{found:?}");
     let update = runtime.run(&["plugin", "update", "--all"]);
     assert_eq!((update.code, version(&runtime).as_str()), (Some(1), "1.0.0"), "{update:?}");
-    assert!(update.stderr.contains("the namespace `acme` is that of the publisher `acme`"), "{update:?}");
+    assert!(update.stderr.contains("the namespace `acme` belongs to the publisher `acme`"), "{update:?}");
 }

@@ -142,7 +142,7 @@ pub fn unpack(tar: &[u8]) -> Result<Unpacked, LayoutError> {
     blob(&files, &artifact.config)?;
     let signature = |descriptor: &Descriptor| {
         let attached = blob(&files, descriptor)?;
-        // One of something else is none of this package.
+        // A signature of something else is no signature of this package.
         let Some(layer) = attached_to(attached, package.digest) else { return Ok(None) };
         Ok(Some(String::from_utf8_lossy(blob(&files, &layer)?).into_owned()))
     };

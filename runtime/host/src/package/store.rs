@@ -98,7 +98,7 @@ pub enum StoreError {
         id: PluginId,
     },
     /// What waits is not what was approved.
-    #[error("`{id}` {version} waits for approval, with the hash {offered}")]
+    #[error("`{id}` {version} waits for approval, and its hash is another one: {offered}")]
     OtherTerms {
         /// The plugin.
         id: PluginId,
