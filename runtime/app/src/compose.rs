@@ -21,6 +21,7 @@ mod options;
 mod packages;
 mod permissions;
 mod programs;
+mod sessions;
 mod shelf;
 mod stage;
 mod storage;
@@ -30,7 +31,7 @@ mod updates;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use acp_runtime_agent::capability::{PluginId, RootId};
 use acp_runtime_agent::context::{Additions, History, Project};
@@ -40,20 +41,16 @@ use acp_runtime_agent::hook::Hooks;
 use acp_runtime_agent::options::{Bounds, Choices};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
 use acp_runtime_agent::session::{
-    Before, Fork, OpenError, OrderedApprover, OrderedElicitor, OrderedTerminal, Outbox, SessionFactory, SessionHandle,
-    SessionParts, SessionRequest, Subagents, branch, command_catalog,
+    OpenError, OrderedApprover, OrderedElicitor, OrderedTerminal, Outbox, SessionHandle, SessionParts, SessionRequest,
+    Subagents, command_catalog,
 };
-use acp_runtime_agent::store::{
-    Claim, KeptSession, PointOfNoReturn, SessionRecord, SessionSetup, SessionStore, StoreError,
-};
+use acp_runtime_agent::store::{Claim, SessionSetup, StoreError};
 use acp_runtime_agent::tool::ToolCatalog;
 use acp_runtime_agent::transcript::SessionId;
 use acp_runtime_agent::turn::{Budget, TurnContext};
 use acp_runtime_host::egress::Desk;
 use acp_runtime_host::plugin_host::{PluginHost, Ports};
 use acp_runtime_host::scope::{Folders, HeldRoot, SessionScope};
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 
 use crate::acp;
 use crate::audit::AuditLog;
@@ -63,7 +60,7 @@ use crate::models::{Models, ModelsError};
 use crate::process::{BASE_VARIABLES, Launcher, Stops, own_executable};
 use crate::redaction::Redaction;
 use crate::settings::{Paths, Settings, SettingsError, variable};
-use crate::store::{Answers, Arrears, Retention, SqliteStore};
+use crate::store::{Answers, SqliteStore};
 use crate::tools::{Network, Surroundings, native_tools, subagent_tool};
 use crate::transport::{Transport, stdio};
 use crate::workspace::{OpenRoot, RootError, RootRegistry};
@@ -80,6 +77,7 @@ use furnish::{add, digests, furnish};
 pub use keys::Keys;
 use permissions::Permissions;
 use programs::ProgramsOfPlugins;
+use sessions::forget_old_sessions;
 pub use shelf::{Contents, KnownPlugin, Origin, Problem, Reason, Shelf};
 pub use stage::Stage;
 use stage::World;
@@ -400,10 +398,6 @@ impl Runtime {
         (0..).zip(paths).map(open).collect()
     }
 
-    async fn kept(&self, id: &SessionId) -> Result<KeptSession, OpenError> {
-        self.store.load(id).await?.ok_or_else(|| OpenError::Unknown(id.clone()))
-    }
-
     /// The settings as they hold in the first of `folders`, the session's `cwd`.
     fn settings_in(&self, folders: &[OpenRoot], shelf: &Contents) -> Result<Settings, OpenError> {
         let Some(cwd) = folders.first() else { return Ok(self.settings.clone()) };
@@ -425,123 +419,6 @@ impl Runtime {
             !kept
         });
         Ok(settings)
-    }
-}
-
-impl SessionFactory for Runtime {
-    fn create(&self, request: SessionRequest) -> BoxFuture<'_, Result<SessionHandle, OpenError>> {
-        async move {
-            let record = new_record(request.setup.clone());
-            let brought = self.brought(&record.setup.cwd).await;
-            let opened = self.open(record.id.clone(), request, History::default(), Had::default(), brought)?;
-            let claim = self.store.create(record).await?;
-            Ok(opened.begin(claim))
-        }
-        .boxed()
-    }
-
-    fn changed(&self) -> BoxFuture<'_, ()> {
-        self.development_changed().boxed()
-    }
-
-    fn check(&self, setup: &SessionSetup) -> Result<(), OpenError> {
-        self.settings_in(&self.open_folders(setup)?, &self.shelf.contents()).map(|_| ())
-    }
-
-    fn load(
-        &self,
-        id: SessionId,
-        mut request: SessionRequest,
-        before: Option<Before>,
-        point: PointOfNoReturn,
-    ) -> BoxFuture<'_, Result<(SessionHandle, KeptSession), OpenError>> {
-        async move {
-            let claimed = match self.store.claim(&id).await {
-                // It can be read all the same, and nobody else can write to it either.
-                Err(error @ StoreError::Unwritable { .. }) => Err(error),
-                claimed => Ok(claimed?),
-            };
-            let (mut record, mut events) = self.kept(&id).await?;
-            let seen = events.len();
-            let mut history = History::of(&events);
-            let repair = history.repair();
-            repair.iter().for_each(|event| history.apply(event));
-            keep_instructions(&mut request.setup, &record.setup);
-            let setup = request.setup.clone();
-            let brought = self.brought(&setup.cwd).await;
-            let mut opened = self.open(id.clone(), request, history, before.into(), brought)?;
-            let mut arrears = Arrears { seen, setup: setup.clone(), events: repair.clone() };
-            let caught_up = match claimed {
-                Ok(claim) if repair.is_empty() && setup == record.setup => Ok(claim),
-                Ok(claim) => self.store.make_good(&id, arrears.clone(), point).await.map(|()| claim),
-                Err(error) => Err(error),
-            };
-            let claim = match caught_up {
-                Err(error @ StoreError::Unwritable { .. }) => {
-                    arrears.events.extend(opened.tell_unkept(&error));
-                    self.store.claim_unwritten(&id, arrears)
-                }
-                caught_up => caught_up?,
-            };
-            events.extend(repair);
-            record.setup = setup;
-            Ok((opened.begin(claim), (record, events)))
-        }
-        .boxed()
-    }
-
-    fn fork(
-        &self,
-        fork: Fork,
-        mut request: SessionRequest,
-        no_return: PointOfNoReturn,
-    ) -> BoxFuture<'_, Result<SessionHandle, OpenError>> {
-        async move {
-            let Fork { source, point, choices } = fork;
-            let (kept, events) = branch(&self.store, &source, point).await?;
-            keep_instructions(&mut request.setup, &kept.setup);
-            let record = new_record(request.setup.clone());
-            let brought = self.brought(&record.setup.cwd).await;
-            let opened = self.open(record.id.clone(), request, History::of(&events), choices.into(), brought)?;
-            let claim = self.store.fork(&source, record, events.into(), no_return).await?;
-            Ok(opened.begin(claim))
-        }
-        .boxed()
-    }
-
-    fn store(&self) -> Arc<dyn SessionStore> {
-        Arc::new(self.store.clone())
-    }
-}
-
-/// Forgets the sessions that are not to be kept: now, and every day until the runtime is gone.
-async fn forget_old_sessions(runtime: Arc<Runtime>) {
-    const DAY: Duration = Duration::from_hours(24);
-    let limits = &runtime.settings.limits;
-    let retention = Retention { days: limits.session_days, sessions: limits.sessions };
-    let weak = Arc::downgrade(&runtime);
-    drop(runtime);
-    let mut days = tokio::time::interval(DAY);
-    loop {
-        days.tick().await;
-        let Some(runtime) = weak.upgrade() else { return };
-        match runtime.store.retain(retention).await {
-            Ok(0) => {}
-            Ok(forgotten) => tracing::info!(forgotten, "forgot sessions that are not to be kept"),
-            Err(error) => tracing::warn!("old sessions are not forgotten: {error}"),
-        }
-    }
-}
-
-fn new_record(setup: SessionSetup) -> SessionRecord {
-    let id = SessionId::new(uuid::Uuid::now_v7().simple().to_string());
-    SessionRecord { id, setup, title: None, updated: SystemTime::now() }
-}
-
-/// A client that says nothing of instructions leaves those that are kept.
-fn keep_instructions(setup: &mut SessionSetup, kept: &SessionSetup) {
-    if setup.system_prompt.is_none() {
-        setup.system_prompt.clone_from(&kept.system_prompt);
     }
 }
 

@@ -2,9 +2,10 @@
 //! project, or for good in all.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use acp_runtime_agent::capability::{Effect, EffectPattern, GrantSet, PluginId};
+use acp_runtime_agent::capability::{Effect, EffectPattern, GrantSet, PluginId, Roots};
 use acp_runtime_agent::gate::{GrantBook, Introduction, Origin, Refused, Remembered, Scope};
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_host::package::{Digest, capability_hash};
@@ -12,8 +13,8 @@ use acp_runtime_host::plugin_host::Plugin;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
-use super::{KnownPlugin, shelf};
-use crate::store::{Answers, PluginIdentity, Subject};
+use super::{KnownPlugin, Runtime, shelf};
+use crate::store::{Answers, PluginIdentity, SqliteStore, Subject};
 
 pub(super) struct Book {
     plugins: HashMap<PluginId, Known>,
@@ -211,5 +212,32 @@ impl GrantBook for Book {
 
     fn remember<'a>(&'a self, origin: &'a Origin, effect: &'a Effect, allowed: bool) -> BoxFuture<'a, ()> {
         async move { self.answers.remember(&self.subject(origin), effect, allowed).await }.boxed()
+    }
+}
+
+impl Runtime {
+    /// Where it is kept which projects are trusted, and what was answered for good.
+    pub fn memory(&self) -> &SqliteStore {
+        &self.store
+    }
+
+    /// Allows a plugin something for good, in the project in `folder` or in all of them.
+    pub async fn decide_in(
+        &self,
+        folder: &Path,
+        subject: &Subject,
+        effect: &EffectPattern,
+        scope: Scope,
+    ) -> Result<(), StoreError> {
+        let roots = match self.folders.open(folder) {
+            Ok(root) => Roots::new([(root.path.clone(), root.canonical.clone())]),
+            Err(_) => Roots::new([(folder.to_owned(), folder.to_owned())]),
+        };
+        Answers::new(self.store.clone(), roots).decide(subject, effect, true, scope == Scope::User).await
+    }
+
+    /// Denies a plugin something for good, in all projects.
+    pub async fn deny_everywhere(&self, subject: &Subject, effect: &EffectPattern) -> Result<(), StoreError> {
+        Answers::new(self.store.clone(), Roots::default()).decide(subject, effect, false, true).await
     }
 }

@@ -7,10 +7,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use acp_runtime_agent::capability::{Effect, EffectPattern, PathGlob, PathScope, PluginId, RootId, Roots};
+use acp_runtime_agent::capability::{Effect, PathGlob, PathScope, PluginId, RootId};
 use acp_runtime_agent::command::TextCommand;
 use acp_runtime_agent::event::{CommandInfo, EventSink as _, Notice, SessionEvent, Severity};
-use acp_runtime_agent::gate::{Approval, Approver, Ask, Scope};
+use acp_runtime_agent::gate::{Approval, Approver, Ask};
 use acp_runtime_agent::plain;
 use acp_runtime_agent::session::Outbox;
 use acp_runtime_agent::store::StoreError;
@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 use super::{Contents, KnownPlugin, Runtime, Shelf};
 use crate::audit::{AuditLog, Trust};
 use crate::settings::{PROJECT_PLUGINS, PROJECT_STEERING, ProjectContent};
-use crate::store::{Answers, SqliteStore, Subject};
+use crate::store::SqliteStore;
 use crate::workspace::{OpenRoot, RootError};
 
 /// When an answer counts.
@@ -271,34 +271,9 @@ fn said(trusted: bool) -> Trust {
 }
 
 impl Runtime {
-    /// Where it is kept which projects are trusted, and what was answered for good.
-    pub fn memory(&self) -> &SqliteStore {
-        &self.store
-    }
-
     /// The plugins of the project in `folder`, as far as its owner has trusted them.
     pub async fn plugins_of_project(&self, folder: &str) -> Vec<KnownPlugin> {
         self.brought(folder).await.plugins(&self.shelf, &self.shelf.contents(), &[])
-    }
-
-    /// Allows a plugin something for good, in the project in `folder` or in all of them.
-    pub async fn decide_in(
-        &self,
-        folder: &Path,
-        subject: &Subject,
-        effect: &EffectPattern,
-        scope: Scope,
-    ) -> Result<(), StoreError> {
-        let roots = match self.folders.open(folder) {
-            Ok(root) => Roots::new([(root.path.clone(), root.canonical.clone())]),
-            Err(_) => Roots::new([(folder.to_owned(), folder.to_owned())]),
-        };
-        Answers::new(self.store.clone(), roots).decide(subject, effect, true, scope == Scope::User).await
-    }
-
-    /// Denies a plugin something for good, in all projects.
-    pub async fn deny_everywhere(&self, subject: &Subject, effect: &EffectPattern) -> Result<(), StoreError> {
-        Answers::new(self.store.clone(), Roots::default()).decide(subject, effect, false, true).await
     }
 
     /// The folder of a project.

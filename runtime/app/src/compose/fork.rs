@@ -15,7 +15,7 @@ use acp_runtime_agent::store::{PointOfNoReturn, SessionStore as _, StoreError};
 use acp_runtime_agent::tool::ToolError;
 use acp_runtime_agent::transcript::{MessageId, Part, SessionId};
 
-use super::new_record;
+use super::sessions::new_record;
 use crate::store::SqliteStore;
 
 /// Prompts that are listed.
