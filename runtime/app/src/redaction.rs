@@ -4,6 +4,7 @@
 //! nothing about where secrets are kept or where texts go. Tested by tables.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
@@ -61,10 +62,9 @@ impl Redaction {
     /// The text without secrets.
     pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut clean = Cow::Borrowed(text);
-        for secret in self.0.read().unwrap_or_else(PoisonError::into_inner).iter() {
-            if clean.contains(secret) {
-                clean = Cow::Owned(clean.replace(secret, MASK));
-            }
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        for secret in found(&known, |secret| text.contains(secret)) {
+            clean = Cow::Owned(clean.replace(secret, MASK));
         }
         for form in FORMS.iter() {
             if let Cow::Owned(masked) = form.replace_all(&clean, "${label}****") {
@@ -79,19 +79,19 @@ impl Redaction {
         let known = self.clone();
         Arc::new(move |text| {
             let known = known.0.read().unwrap_or_else(PoisonError::into_inner);
-            let mut found = known.iter().filter(|secret| text.contains(*secret)).peekable();
-            found.peek()?;
-            Some(found.fold(text.to_owned(), |text, secret| text.replace(secret, mask)))
+            let found = found(&known, |secret| text.contains(secret));
+            let hide = |text: String, secret: &str| text.replace(secret, mask);
+            (!found.is_empty()).then(|| found.into_iter().fold(text.to_owned(), hide))
         })
     }
 
     /// The bytes without the secrets that it was told of. What only looks like one stays.
     pub fn without_known(&self, bytes: Vec<u8>) -> Vec<u8> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        known.iter().fold(bytes, |mut bytes, secret| {
-            let holds = |rest: &[u8]| rest.windows(secret.len()).position(|part| part == secret.as_bytes());
+        let place = |bytes: &[u8], secret: &str| bytes.windows(secret.len()).position(|part| part == secret.as_bytes());
+        found(&known, |secret| place(&bytes, secret).is_some()).into_iter().fold(bytes, |mut bytes, secret| {
             let mut from = 0;
-            while let Some(at) = bytes.get(from..).and_then(holds) {
+            while let Some(at) = bytes.get(from..).and_then(|rest| place(rest, secret)) {
                 bytes.splice(from + at..from + at + secret.len(), MASK.bytes());
                 from += at + MASK.len();
             }
@@ -145,6 +145,13 @@ pub fn masked(value: &Value) -> Value {
     }
 }
 
+/// Those that are there, the longest first: of one that is a part of another the rest would be left.
+fn found(known: &VecDeque<String>, is_there: impl Fn(&str) -> bool) -> Vec<&str> {
+    let mut found: Vec<&str> = known.iter().map(String::as_str).filter(|secret| is_there(secret)).collect();
+    found.sort_unstable_by_key(|secret| Reverse(secret.len()));
+    found
+}
+
 fn is_of_a_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET_NAMES.iter().any(|part| name.contains(part))
@@ -195,6 +202,19 @@ mod tests {
         }
         let data = json!({ "a": ["correct horse", 1, null], "correct horse": { "b": true } });
         assert_eq!(redaction.clean_json(data), json!({ "a": ["****", 1, null], "****": { "b": true } }));
+    }
+
+    #[test]
+    fn a_secret_that_begins_as_another_one_is_masked_as_a_whole() {
+        let redaction = Redaction::default();
+        for secret in ["hunter22-old", "hunter22-old-and-new"] {
+            redaction.learn(&Secret::new(secret));
+        }
+        let (text, masked) = ("hunter22-old-and-new, hunter22-old", "****, ****");
+        assert_eq!(redaction.clean(text), masked);
+        assert_eq!(redaction.without_known(text.as_bytes().to_vec()), masked.as_bytes());
+        assert_eq!(redaction.veil(MASK)(text).as_deref(), Some(masked));
+        assert_eq!(redaction.veil(MASK)("nothing"), None);
     }
 
     #[test]
