@@ -413,29 +413,28 @@ async fn follow(
                 Err(error) => Ok(fail(shared, fault_of_call(&error), error.for_person())),
             }
         }
-        CommandReply::Compact { keep } => {
-            let turns = &shared.turns;
-            let (summary, reached) = turns.in_time(cancel, async |end| turns.compact(&keep, &end).await).await;
-            Ok(match summary? {
-            Compaction::Done { turns } => {
-                say(shared, summed_up(turns));
-                Answered::Well(StopReason::EndTurn)
-            }
-            Compaction::Nothing => {
-                say(shared, "There is nothing yet to sum up.".to_owned());
-                Answered::Well(StopReason::EndTurn)
-            }
-            Compaction::NoModel => fail(
-                shared,
-                Fault::NoModel,
-                "a summary needs a model, and none is configured\nhint: choose one with `/model`, or add one to the file \
-                 of `acp-runtime config path`"
-                    .to_owned(),
-            ),
-            Compaction::Cancelled => broken_off(shared, reached, cancel),
-            })
-        }
+        CommandReply::Compact { keep } => compact(shared, &keep, cancel).await,
     }
+}
+
+/// Sums up what was said, for the model.
+async fn compact(shared: &Shared, keep: &str, cancel: &CancellationToken) -> Result<Answered, TurnError> {
+    const NO_MODEL: &str = "a summary needs a model, and none is configured\nhint: choose one with `/model`, or add one to \
+                            the file of `acp-runtime config path`";
+    let turns = &shared.turns;
+    let (summary, reached) = turns.in_time(cancel, async |end| turns.compact(keep, &end).await).await;
+    Ok(match summary? {
+        Compaction::Done { turns } => {
+            say(shared, summed_up(turns));
+            Answered::Well(StopReason::EndTurn)
+        }
+        Compaction::Nothing => {
+            say(shared, "There is nothing yet to sum up.".to_owned());
+            Answered::Well(StopReason::EndTurn)
+        }
+        Compaction::NoModel => fail(shared, Fault::NoModel, NO_MODEL.to_owned()),
+        Compaction::Cancelled => broken_off(shared, reached, cancel),
+    })
 }
 
 /// What the person is told of a summary; `turns` stay as they were.
