@@ -14,7 +14,9 @@ const FLOORS: &[&[&str]] = &[
     &["gate"],
     &["event", "elicit", "terminal", "workspace", "tool", "command"],
     &["store", "context", "hook"],
-    &["turn", "session"],
+    &["outbox"],
+    &["turn"],
+    &["session"],
 ];
 
 /// Rooms of `runtime/app` that others must not name: each is met at a trait, and joined in `compose` alone. Only the

@@ -26,6 +26,7 @@
 //! | [`hook`] | what plugins are told of a session, and may stop or change |
 //! | [`store`] | where sessions are kept, as a port |
 //! | [`context`] | what the model is shown |
+//! | [`outbox`] | the one order in which events are kept and shown |
 //! | [`turn`] | one prompt to its stop |
 //! | [`session`] | the actor: one mailbox, one turn, one order of events |
 
@@ -42,6 +43,7 @@ pub mod model;
 pub mod near;
 pub mod noun;
 pub mod options;
+pub mod outbox;
 pub mod panel;
 pub mod plain;
 pub mod policy;

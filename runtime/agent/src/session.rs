@@ -1,7 +1,8 @@
 //! A session: one mailbox, at most one turn, everything it emits in one order.
 //!
 //! [`SessionHandle`] is what the world holds; behind it an actor runs prompts one after another. Panels answer beside a
-//! running turn, in the order that they were asked. Every event goes through the [`Outbox`]: kept first, then shown.
+//! running turn, in the order that they were asked. Every event goes through the [`outbox`](crate::outbox): kept first, then
+//! shown.
 //! Knows nothing about wire formats; clients, stores and models are ports. Tested in `tests/it`.
 
 mod actor;
@@ -10,7 +11,6 @@ mod directory;
 mod fork;
 mod message;
 mod ordered;
-mod outbox;
 mod prompt;
 mod subagent;
 
@@ -30,6 +30,7 @@ use crate::elicit::{Elicitor, NoElicitor};
 use crate::event::{EventSink as _, SessionEvent};
 use crate::gate::Approver;
 use crate::options::{Choices, ConfigOption, OptionError, OptionValue, Options};
+use crate::outbox::Audience;
 use crate::panel::{PanelBoard, PanelError, PanelInfo, PanelReply, PanelView};
 use crate::policy::Mode;
 use crate::server::ServerEntry;
@@ -44,7 +45,6 @@ pub use commands::command_catalog;
 pub use directory::Sessions;
 pub use fork::{Fork, ForkPoint, ForkSide, branch};
 pub use ordered::{OrderedApprover, OrderedElicitor, OrderedTerminal};
-pub use outbox::{Audience, Haste, Outbox, of_this_turn};
 pub use prompt::{Answer, Fault, Prompt, PromptError, Withdrawal};
 pub use subagent::{Subagents, Task};
 

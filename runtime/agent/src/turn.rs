@@ -30,7 +30,7 @@ use crate::gate::Gate;
 use crate::hook::Hooks;
 use crate::model::{Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ReasoningEffort};
 use crate::options::Options;
-use crate::session::Outbox;
+use crate::outbox::Outbox;
 use crate::store::StoreError;
 use crate::tool::{ToolCatalog, ToolError};
 use crate::transcript::{MessageId, StopReason, SystemPrompt, ToolCall, ToolCallId, ToolOutcome, Usage};

@@ -39,9 +39,10 @@ use acp_runtime_agent::event::{EventSink as _, Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::Gate;
 use acp_runtime_agent::hook::Hooks;
 use acp_runtime_agent::options::{Bounds, Choices};
+use acp_runtime_agent::outbox::Outbox;
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
 use acp_runtime_agent::session::{
-    OpenError, OrderedApprover, OrderedElicitor, OrderedTerminal, Outbox, SessionHandle, SessionParts, SessionRequest,
+    OpenError, OrderedApprover, OrderedElicitor, OrderedTerminal, SessionHandle, SessionParts, SessionRequest,
     Subagents, command_catalog,
 };
 use acp_runtime_agent::store::{Claim, SessionSetup, StoreError};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll};
 
-use acp_runtime_agent::session::of_this_turn;
+use acp_runtime_agent::outbox::of_this_turn;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;

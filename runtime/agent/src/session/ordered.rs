@@ -6,10 +6,10 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use super::Outbox;
 use crate::capability::EffectPattern;
 use crate::elicit::{Elicitor, Form, Page, Reply};
 use crate::gate::{Approval, Approver, Ask, Permit};
+use crate::outbox::Outbox;
 use crate::terminal::{Ran, ShellCommand, Terminal, TerminalError, Viewer};
 
 /// Asks for permission, after all that was emitted.

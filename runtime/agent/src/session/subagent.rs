@@ -13,13 +13,13 @@ use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Audience, Haste, Outbox};
 use crate::context::{History, Project};
 use crate::event::{EventSink as _, SessionEvent, ToolCallStatus, ToolCallUpdate};
 use crate::gate::Gate;
 use crate::hook::Hooks;
 use crate::noun::counted;
 use crate::options::Options;
+use crate::outbox::{Audience, Haste, Outbox};
 use crate::panel::StalePanels;
 use crate::tool::{ToolCatalog, ToolError};
 use crate::transcript::{

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use super::limits::{Clock, Reached, TurnLimits};
 use crate::context::TurnUse;
-use crate::session::Outbox;
+use crate::outbox::Outbox;
 use crate::transcript::{Cost, Usage};
 
 /// The budget of a session's turns. Clones are about the same turn.

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::budget::{Budget, Ledger, Request};
 use crate::event::{EventSink as _, Notice, SessionEvent, Severity};
 use crate::noun::counted;
-use crate::session::Outbox;
+use crate::outbox::Outbox;
 use crate::tool::ToolError;
 use crate::transcript::{Cost, StopReason};
 

@@ -17,11 +17,10 @@ use acp_runtime_agent::model::{
     InputSchema, Model, ModelChoice, ModelError, ModelEvent, ModelRequest, ModelSource, ToolKind, ToolSpec,
 };
 use acp_runtime_agent::options::{Choices, Options, PluginChoice};
+use acp_runtime_agent::outbox::{Audience, Haste, Outbox};
 use acp_runtime_agent::panel::{PanelBoard, StalePanels};
 use acp_runtime_agent::policy::{Mode, Policy};
-use acp_runtime_agent::session::{
-    Audience, Haste, OnBusy, OrderedApprover, Outbox, SessionHandle, SessionParts, command_catalog,
-};
+use acp_runtime_agent::session::{OnBusy, OrderedApprover, SessionHandle, SessionParts, command_catalog};
 use acp_runtime_agent::store::{
     Claim, KeptOutput, ListQuery, PointOfNoReturn, SessionPage, SessionRecord, SessionSetup, SessionStore, StoreError,
 };

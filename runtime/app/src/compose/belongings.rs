@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use acp_runtime_agent::capability::Roots;
 use acp_runtime_agent::options::Choices;
+use acp_runtime_agent::outbox::Outbox;
 use acp_runtime_agent::server::ServerEntry;
-use acp_runtime_agent::session::{Before, Outbox};
+use acp_runtime_agent::session::Before;
 
 use super::Runtime;
 use super::shelf::Contents;

@@ -11,8 +11,8 @@ use acp_runtime_agent::capability::{Effect, PathGlob, PathScope, PluginId, RootI
 use acp_runtime_agent::command::TextCommand;
 use acp_runtime_agent::event::{CommandInfo, EventSink as _, Notice, SessionEvent, Severity};
 use acp_runtime_agent::gate::{Approval, Approver, Ask};
+use acp_runtime_agent::outbox::Outbox;
 use acp_runtime_agent::plain;
-use acp_runtime_agent::session::Outbox;
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_agent::tool::ToolError;
 use acp_runtime_agent::transcript::ToolContent;

@@ -1,6 +1,6 @@
 //! What was said in a session, for plugins that may read it.
 
-use acp_runtime_agent::session::Outbox;
+use acp_runtime_agent::outbox::Outbox;
 use acp_runtime_agent::transcript::Conversation;
 use acp_runtime_host::scope::Transcript;
 

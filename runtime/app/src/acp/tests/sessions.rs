@@ -15,13 +15,14 @@ use acp_runtime_agent::model::{
     InputSchema, Model, ModelChoice, ModelError, ModelEvent, ModelRequest, ModelSource, ToolKind, ToolSpec,
 };
 use acp_runtime_agent::options::{Choices, Options, PluginChoice};
+use acp_runtime_agent::outbox::Outbox;
 use acp_runtime_agent::panel::{
     PanelActing, PanelAction, PanelBoard, PanelInfo, PanelNode, PanelSource, PanelView, StalePanels,
 };
 use acp_runtime_agent::policy::{Mode, Policy};
 use acp_runtime_agent::session::{
-    Before, Fork, OnBusy, OpenError, OrderedApprover, Outbox, SessionFactory, SessionHandle, SessionParts,
-    SessionRequest, branch, command_catalog,
+    Before, Fork, OnBusy, OpenError, OrderedApprover, SessionFactory, SessionHandle, SessionParts, SessionRequest,
+    branch, command_catalog,
 };
 use acp_runtime_agent::store::{
     Claim, KeptOutput, KeptSession, ListQuery, PointOfNoReturn, SessionPage, SessionRecord, SessionSetup, SessionStore,

@@ -96,7 +96,7 @@ struct Questions {
 }
 
 /// A question to the person that is open until this is dropped.
-pub(super) struct Question<'a>(&'a Mutex<Questions>);
+pub(crate) struct Question<'a>(&'a Mutex<Questions>);
 
 impl Drop for Question<'_> {
     fn drop(&mut self) {
@@ -215,19 +215,19 @@ impl Outbox {
     }
 
     /// Does the work of a turn, which is told apart from then on by its number.
-    pub(super) fn in_turn<F: Future>(&self, turn: u64, work: F) -> impl Future<Output = F::Output> + use<F> {
+    pub(crate) fn in_turn<F: Future>(&self, turn: u64, work: F) -> impl Future<Output = F::Output> + use<F> {
         lock(&self.0.said).turn = Some(turn);
         TURN.scope(turn, work)
     }
 
     /// Makes this the queue of a part of the turn that the task works for.
-    pub(super) fn join_turn(&self) {
+    pub(crate) fn join_turn(&self) {
         lock(&self.0.said).turn = TURN.try_with(|turn| *turn).ok();
     }
 
     /// Ends the turn for all but itself: what it left open is over, see [`History::cut_short`], and what its tasks still
     /// tell is dropped.
-    pub(super) fn cut_short(&self, why: &ToolError, end: TurnEnd) {
+    pub(crate) fn cut_short(&self, why: &ToolError, end: TurnEnd) {
         let mut said = lock(&self.0.said);
         said.turn = None;
         for event in said.history.cut_short(why, end) {
@@ -237,7 +237,7 @@ impl Outbox {
     }
 
     /// Whether the audience is to make haste.
-    pub(super) fn hurry(&self, hurry: bool) {
+    pub(crate) fn hurry(&self, hurry: bool) {
         self.0.haste.send_replace(hurry);
     }
 
@@ -272,7 +272,7 @@ impl Outbox {
     }
 
     /// The person is being asked, until the answer is dropped.
-    pub(super) fn question(&self) -> Question<'_> {
+    pub(crate) fn question(&self) -> Question<'_> {
         let mut questions = lock(&self.0.questions);
         questions.open += 1;
         questions.since.get_or_insert_with(Instant::now);
@@ -295,7 +295,7 @@ impl Outbox {
         lock(&self.0.said).history.keeps_plan()
     }
 
-    pub(super) fn show_panel_changed(&self, panel: PanelName) {
+    pub(crate) fn show_panel_changed(&self, panel: PanelName) {
         self.push(SessionEvent::PanelChanged { panel });
     }
 
