@@ -67,7 +67,7 @@ async fn there_is_one_option_of_each_kind_and_each_does_what_it_says() {
 async fn an_answer_for_good_holds_in_its_project_until_it_is_taken_back() {
     let runtime = Runtime::scripted(WRITES);
     let (editor, session) = opened(&runtime, answering(&[Answer::Pick("allow_always"), Answer::Cancel])).await;
-    assert!(editor.prompt(&session, "/permissions").await.text().starts_with("Nothing was answered for good"));
+    assert!(editor.prompt(&session, "/permissions").await.text().starts_with("No answer holds in this project"));
     assert_eq!(write(&editor, &session).await, status("completed", 1));
     let listed = editor.prompt(&session, "/permissions").await.text();
     assert!(listed.contains("\n1. tool write_file: write `a.txt` allowed (since 20"), "{listed}");
@@ -154,7 +154,9 @@ async fn a_no_always_wins() {
         // A plugin does not see it.
         assert!(said(stats).await.contains(&files(1)), "{mode}");
     }
-    assert!(said("/permissions").await.contains("A yes about a plugin holds while it has the same publisher"));
+    assert!(
+        said("/permissions").await.contains("A yes about a plugin holds as long as the plugin has the same publisher")
+    );
     let unknown = said("/permissions revoke grep read:src").await;
     assert_eq!(unknown, "error: there is no answer `grep read:src`\nhint: type `/permissions` for their numbers");
     let back = said("/permissions revoke read_file read:src/**").await;

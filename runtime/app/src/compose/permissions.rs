@@ -95,7 +95,7 @@ impl Permissions {
     pub(super) fn new(book: Arc<Book>, tools: ToolCatalog, audit: Arc<dyn AuditSink>) -> Self {
         let info = CommandInfo {
             name: "permissions".to_owned(),
-            description: "Lists what was answered for good, takes it back, or answers for more".to_owned(),
+            description: "Lists the answers that hold, takes them back, or answers for more".to_owned(),
             hint: Some("[revoke NUMBER|all | revoke NAME EFFECT | allow|deny [--scope SCOPE] NAME EFFECT]".to_owned()),
         };
         Self { info, book, tools, audit }
@@ -251,9 +251,9 @@ fn scoped(arguments: &str) -> Result<(String, Option<Scope>), ToolError> {
 
 fn shown(answers: &[Given]) -> String {
     if answers.is_empty() {
-        return "Nothing was answered for good in this project.".to_owned();
+        return "No answer holds in this project.".to_owned();
     }
-    let mut text = String::from("Answered for good in this project:\n\n");
+    let mut text = String::from("The answers that hold in this project:\n\n");
     for (index, answer) in answers.iter().enumerate() {
         let since = match answer {
             Given::Kept(answer) => Timestamp::try_from(answer.since).ok().and_then(|at| at.round(Unit::Second).ok()),
@@ -265,9 +265,9 @@ fn shown(answers: &[Given]) -> String {
     text.push_str("\n`/permissions revoke NUMBER` takes one back.");
     if answers.iter().any(|answer| matches!(answer, Given::Kept(answer) if answer.is_about_a_plugin())) {
         text.push_str(
-            " A yes about a plugin holds while it has the same publisher (where it comes from, and the name before the \
-             colon of its id) and asks for the same rights, and about one of the project's own while its file is the same. \
-             A no holds for whatever has its id.",
+            " A yes about a plugin holds as long as the plugin has the same publisher (where it comes from, who has signed it, \
+             and the name before the colon of its id) and asks for the same rights; about one of the project's own plugins, \
+             as long as its file is the same. A no holds for every plugin with that id.",
         );
     }
     text

@@ -2,8 +2,8 @@
 //!
 //! An answer is about one exact effect, or, typed by the person, about all that a pattern covers. A yes about a plugin
 //! holds while the plugin has the same publisher and asks for the same rights; a no holds for whatever has its id. Nothing
-//! is held in memory: what one session remembers or takes back holds at once for all, in other processes too. Knows nothing about which answers may
-//! be remembered; the gate decides that.
+//! is held in memory: what one session remembers or takes back holds at once for all, in other processes too. Knows nothing
+//! about which answers may be remembered; the gate decides that.
 
 use std::sync::Arc;
 use std::time::SystemTime;
