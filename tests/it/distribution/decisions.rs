@@ -44,7 +44,7 @@ async fn a33_what_waits_is_approved_only_while_its_publisher_is_trusted() {
     let (key, fingerprint) = (publisher.key.as_str(), publisher.fingerprint.as_str());
 
     trust(&runtime, &["remove", "publisher", "acme", "--key", fingerprint]);
-    refused("the namespace `acme` is that of the publisher `acme`, and its signature is by another key");
+    refused("the namespace `acme` belongs to the publisher `acme`, and the plugin is signed by another key");
     trust(&runtime, &["remove", "publisher", "acme"]);
     refused(&format!("its publisher `acme` is not trusted any more ({fingerprint})"));
     trust(&runtime, &["add", "publisher", "heir", "--namespace", "acme", "--key", key]);
