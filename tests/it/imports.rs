@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 
 use acp_runtime_tests::Runtime;
@@ -347,7 +347,7 @@ async fn without_a_right_every_import_answers_and_none_has_an_effect() {
     for (function, why) in &listed() {
         match why {
             Judged(_) | Never | Free(_) if !called.contains(function) => {
-                assert!(function.contains(" descriptor."), "the guest does not call `{function}`");
+                assert!(is_of_a_folder(function), "the guest does not call `{function}`");
             }
             Behind(_) => assert!(!called.contains(function), "`{function}`: there is something to call it on"),
             Free(_) => {}
@@ -362,6 +362,43 @@ async fn without_a_right_every_import_answers_and_none_has_an_effect() {
     assert!(denied > 25, "{denied}");
     let strangers: Vec<_> = called.iter().filter(|function| !listed().contains_key(**function)).collect();
     assert!(strangers.is_empty(), "{strangers:?}");
+    assert_eq!(allowed(&runtime), BTreeSet::new());
+}
+
+/// Functions of what a guest without a right is never given.
+fn is_of_a_folder(function: &str) -> bool {
+    function.contains(" descriptor.")
+}
+
+/// What a guest was not given a handle of it cannot use by making one up: each function that needs such a one ends the
+/// call before it does anything. With those that can be called that is every function of every interface.
+#[tokio::test]
+async fn a_handle_that_was_never_given_is_none() {
+    let (runtime, listener) = runtime("");
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    udp.set_nonblocking(true).unwrap();
+    let before = tree(&runtime.project());
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    let listed = listed();
+    let held = listed.iter().filter(|(function, why)| matches!(why, Behind(_)) || is_of_a_folder(function));
+    let mut forged = BTreeSet::new();
+    for (function, _) in held {
+        let at = if function.starts_with("wasi:sockets/udp") { udp.local_addr() } else { listener.local_addr() };
+        for other in [false, true] {
+            let call = json!({ "forge": function, "address": at.as_ref().unwrap().to_string(), "other": other });
+            let told = editor.prompt(&session, &format!("/call imports {call}")).await.text();
+            assert!(told.contains("the plugin failed: ") && told.contains("handle index"), "{function}: {told}");
+        }
+        forged.insert(function.clone());
+    }
+    let sockets = forged.iter().filter(|function| function.starts_with("wasi:sockets/")).count();
+    assert_eq!(sockets, 48, "{forged:#?}");
+    assert_eq!(editor.permissions().len(), 0);
+    editor.close().await;
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "somebody has connected");
+    assert_eq!(udp.recv(&mut [0; 8]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "something was sent");
+    assert_eq!(tree(&runtime.project()), before, "something was written");
     assert_eq!(allowed(&runtime), BTreeSet::new());
 }
 

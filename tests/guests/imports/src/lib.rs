@@ -1,10 +1,11 @@
 //! `imports`: a plugin that calls all that the host offers, and lists what it was answered.
 //!
 //! It calls each function of each interface that it can call with the handles that it is given, in whatever way has the
-//! most effect. `tests/it/imports.rs` knows every function that there is, and what must come of each.
+//! most effect, and each of the others by a handle that it makes up. `tests/it/imports.rs` knows every function that there is, and what must come of each.
 
 mod bindings;
 mod files;
+mod forged;
 mod host;
 mod sockets;
 mod system;
@@ -23,6 +24,12 @@ pub struct Imports {
     /// End itself by this function of `wasi:cli/exit`, instead of all else.
     #[serde(default)]
     exit: String,
+    /// Call this function by a handle that was never given, instead of all else.
+    #[serde(default)]
+    forge: String,
+    /// By the handle of something else, instead of one that there is not.
+    #[serde(default)]
+    other: bool,
 }
 
 impl Tool for Imports {
@@ -31,6 +38,10 @@ impl Tool for Imports {
 
     fn run(self, _call: &Call) -> Result<Outcome> {
         system::exit(&self.exit);
+        if !self.forge.is_empty() {
+            let port = self.address.rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or_default();
+            return Ok(Outcome::text(forged::call(&self.forge, port, self.other)));
+        }
         let mut report = Report::default();
         host::call(&mut report, &self.address);
         system::call(&mut report);
@@ -47,7 +58,11 @@ pub(crate) struct Report(Vec<String>);
 
 impl Report {
     pub(crate) fn said(&mut self, function: &str, answer: impl Debug) {
-        let answer: String = format!("{answer:?}").chars().take(400).collect();
+        self.told(function, &format!("{answer:?}"));
+    }
+
+    pub(crate) fn told(&mut self, function: &str, answer: &str) {
+        let answer: String = answer.chars().take(400).collect();
         self.0.push(format!("{function}: {answer}"));
     }
 }
