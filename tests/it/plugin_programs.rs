@@ -367,3 +367,46 @@ async fn a56_a_hostile_repository_is_only_looked_at() {
     assert!(told.starts_with("128 ") && told.contains("not a git repository"), "{told}");
     editor.close().await;
 }
+
+/// What was allowed in the session gets the variables of the right that it fits, and no others.
+#[tokio::test]
+async fn what_is_allowed_in_the_session_gets_the_variables_of_its_right() {
+    let runtime = runtime("");
+    // Named by a path it was granted nothing.
+    assert_eq!(runtime.run(&["plugin", "remove", "test:programs"]).code, Some(0));
+    let manifest = include_str!("../guests/programs/plugin.toml").replace(
+        "    { program = \"absent\"",
+        "    { program = \"bare\", arguments = [\"environment\"], reason = \"looks\" },\n    \
+         { program = \"bare\", arguments = [\"**\"], env = [\"SHARED\"], reason = \"looks at more\" },\n    \
+         { program = \"absent\"",
+    );
+    fs::write(runtime.project().join("plugin.toml"), manifest).unwrap();
+    fs::copy(runtime.outside("bin/probe"), runtime.outside("bin/bare")).unwrap();
+    let guest = build_folder().join("guests/programs.wasm").display().to_string();
+    let built =
+        runtime.run(&["plugin", "build", "--component", &guest, "--manifest", "plugin.toml", "--output", "p.wasm"]);
+    assert_eq!(built.code, Some(0), "{built:?}");
+    let runtime = runtime.config(&format!("[plugins]\npaths = [{:?}]\n", "p.wasm"));
+    let yes = |_: &Permission| Answer::Pick("allow_once");
+    let editor = runtime.editor_with(EditorOptions::default().answering(yes)).await;
+    let session = editor.new_session().await;
+    let told = attempt(&editor, &session, probe(&["environment"])).await;
+    assert!(told.starts_with("std:denied: ") && told.contains("was not granted"), "{told}");
+    for line in ["probe environment", "bare environment", "bare say"] {
+        let allowed =
+            editor.prompt(&session, &format!("/permissions allow --scope session test:programs run:{line}")).await;
+        assert!(!allowed.text().contains("error"), "{}", allowed.text());
+    }
+    let bare = |argument: &str| json!({ "program": "bare", "arguments": [argument] });
+    for (run, has) in [(probe(&["environment"]), true), (bare("environment"), false)] {
+        let told = attempt(&editor, &session, run.clone()).await;
+        assert!(told.starts_with("0 "), "{run}: {told}");
+        assert_eq!(told.contains("SHARED=shared"), has, "{run}: {told}");
+        assert!(!told.contains("SECRET="), "{run}: {told}");
+    }
+    let asked = editor.permissions();
+    assert_eq!(asked.len(), 2, "each run is asked for");
+    let shown = |ask: &Permission| ask.call.to_string().contains("with these variables of your environment");
+    assert!(shown(&asked[0]) && asked[0].call.to_string().contains("TZ SHARED") && !shown(&asked[1]), "{asked:?}");
+    editor.close().await;
+}

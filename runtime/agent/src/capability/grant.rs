@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Effect, HookEvent, HostPattern, OwnFolder, PathGlob, RunRight, SecretName};
+use super::{CommandLine, Effect, HookEvent, HostPattern, OwnFolder, PathGlob, RunRight, SecretName};
 
 /// One right. In a manifest it is a line of the ceiling; given by a person it is a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -228,10 +228,29 @@ impl GrantSet {
         self.declares(effect) && self.granted.iter().any(|grant| grant.covers(effect))
     }
 
+    /// Names of the variables that the program of `line` gets, once that may run: those of the granted rights to it. Where
+    /// it was not granted and a person has allowed it since, those of the right by which it was introduced to them, the first
+    /// that the manifest asks for.
+    pub fn environment(&self, line: &CommandLine) -> Vec<&str> {
+        let mut rights: Vec<&RunRight> = rights_to(&self.granted, line).collect();
+        if rights.is_empty() {
+            rights.extend(rights_to(&self.ceiling, line).next());
+        }
+        rights.into_iter().flat_map(RunRight::environment).collect()
+    }
+
     /// The same with a right to `effect`, as far as the manifest asks for it.
     #[must_use]
     pub fn and_live(mut self, effect: &Effect) -> Self {
         self.granted.extend(self.ceiling.iter().filter(|right| right.covers(effect)).cloned());
         self
     }
+}
+
+/// Those of `rights` that are rights to run `line`.
+fn rights_to<'a>(rights: &'a [Grant], line: &CommandLine) -> impl Iterator<Item = &'a RunRight> {
+    rights.iter().filter_map(move |right| match right {
+        Grant::Run(right) if right.covers(line) => Some(right),
+        _ => None,
+    })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use acp_runtime_agent::capability::{CommandLine, Effect, Grant, RootId, WorkspacePath};
+use acp_runtime_agent::capability::{CommandLine, Effect, RootId, WorkspacePath};
 use acp_runtime_agent::gate::{Exhibit, Permit};
 use acp_runtime_agent::plain::{self, exact};
 use acp_runtime_agent::transcript::{ToolContent, fenced};
@@ -47,21 +47,22 @@ async fn run_asked(call: &mut Call, asked: Asked) -> Result<ProgramOutput, HostE
     call.runs += 1;
     call.refuse_secrets(std::iter::once(&line.program).chain(&line.arguments), "the command")?;
     let shown = scope.folders.names.display(&folder);
-    let text = format!("{}\nin {}", fenced("sh", &exact(&line.to_string())), fenced("", &exact(&shown)));
+    let grants = scope.gate.grants(&call.plugin);
+    let inherit: Vec<String> =
+        grants.iter().flat_map(|grants| grants.environment(&line)).map(str::to_owned).collect();
+    let mut text = format!("{}\nin {}", fenced("sh", &exact(&line.to_string())), fenced("", &exact(&shown)));
+    if !inherit.is_empty() {
+        text += &format!("\nwith these variables of your environment:\n{}", fenced("", &inherit.join(" ")));
+    }
     let exhibit = Exhibit { content: vec![ToolContent::Text { text }], ..Exhibit::default() };
     let permit = call.authorize_with(vec![Effect::Run(line.clone())], exhibit).await?;
-    let inherit = scope.gate.grants(&call.plugin).map(|grants| grants.granted).unwrap_or_default();
-    let inherit = inherit.iter().filter_map(|grant| match grant {
-        Grant::Run(right) if right.covers(&line) => Some(right.environment()),
-        _ => None,
-    });
     let limits = &call.limits.exec;
     let asked = milliseconds.map_or(limits.time, Duration::from_millis);
     let run = ProgramRun {
         arguments: line.arguments.clone(),
         folder: open(&scope.folders, &folder)?,
         path: shown.into(),
-        inherit: inherit.flatten().map(str::to_owned).collect(),
+        inherit,
         variables: BTreeMap::new(),
         changes: true,
         time: asked.min(limits.time).min(call.deadline.left()),
