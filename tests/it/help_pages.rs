@@ -320,7 +320,7 @@ fn every_page_of_help_reads_well() {
 
         Commands:
           set     Keep a secret; its value is asked for, or read from stdin
-          list    List the names of the secrets, and where each is kept
+          list    List the names of the secrets, where each is kept, and for whose plugin
           remove  Remove a secret
           help    Print this message or the help of the given subcommand(s)
 
@@ -333,13 +333,16 @@ fn every_page_of_help_reads_well() {
         Usage: acp-runtime secret set <NAME>
 
         Arguments:
-          <NAME>  Its name
+          <NAME>  Its name; a plugin's is called after it: `acme:weather/key`
 
         Options:
           -h, --help  Print help
 
+        A plugin's secret is kept for the plugin of that id as you have it now: for who has signed it, or for
+        the place that it is from. Another one of the same id, from somebody else, does not have it.
+
         # secret list
-        List the names of the secrets, and where each is kept
+        List the names of the secrets, where each is kept, and for whose plugin
 
         Usage: acp-runtime secret list [OPTIONS]
 
@@ -353,7 +356,7 @@ fn every_page_of_help_reads_well() {
         Usage: acp-runtime secret remove <NAME>
 
         Arguments:
-          <NAME>  Its name
+          <NAME>  Its name; for plugins, whoever they are from
 
         Options:
           -h, --help  Print help

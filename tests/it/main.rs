@@ -78,6 +78,7 @@ mod project_trust;
 mod providers;
 mod read_only;
 mod run;
+mod secret_owners;
 mod session;
 mod session_files;
 mod session_forks;

@@ -30,7 +30,7 @@ use std::time::Duration;
 use acp_runtime_agent::session::SessionFactory as _;
 use clap::CommandFactory as _;
 
-use self::arguments::{Arguments, Command, ConfigCommand};
+use self::arguments::{Arguments, Command, ConfigCommand, SecretCommand};
 use self::exit::{DONE, MISUSED};
 use self::failure::Failure;
 use crate::compose::{self, Keys, Runtime};
@@ -79,6 +79,10 @@ fn execute(arguments: Arguments) -> Result<ExitCode, Failure> {
     logging::start(&settings.log, redaction.clone())?;
     let keys = Keys::new(&settings, &paths, redaction);
     match command {
+        // Whose plugin it is for is known to a runtime.
+        Command::Secret(SecretCommand::Set { name }) if name.plugin().is_some() => {
+            return with_runtime(Command::Secret(SecretCommand::Set { name }), settings, &paths, &keys);
+        }
         Command::Secret(command) => secret::command(keys.secrets(), command)?,
         Command::Login { provider } => secret::login(&keys, &keys.models(&settings)?, provider.as_deref())?,
         Command::Models { json } => models::command(&keys.models(&settings)?, json)?,
@@ -99,6 +103,9 @@ fn with_runtime(command: Command, settings: Settings, paths: &Paths, keys: &Keys
         Command::Trust(command) => wait(leaving(&runtime, trust::command(&runtime, command)))??,
         Command::Plugin(command) => {
             wait(leaving(&runtime, plugin::command(runtime.clone(), &wanted, command)))??;
+        }
+        Command::Secret(SecretCommand::Set { name }) => {
+            wait(leaving(&runtime, secret::keep_for_plugin(&runtime, keys.secrets(), name)))??;
         }
         // They need no runtime, and were answered before one was made.
         Command::Config(_)

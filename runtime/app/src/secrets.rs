@@ -1,4 +1,5 @@
-//! Secrets of the person, kept by name: API keys of the providers, and what plugins may be lent.
+//! Secrets of the person: API keys of the providers, kept by name, and what plugins may be lent, kept by name and by who
+//! stands for the plugin.
 //!
 //! [`SecretStore`] is the one place. Values go to the system's keyring where one answers, else to a file that nobody
 //! else may read; the file also says which secrets there are, so listing them asks no keyring. Another process's changes
@@ -6,6 +7,7 @@
 
 mod command;
 mod file;
+mod id;
 mod keyring;
 
 use std::collections::HashMap;
@@ -23,6 +25,7 @@ use crate::redaction::Redaction;
 use crate::secret::Secret;
 
 pub use self::command::KeyPrograms;
+pub use self::id::SecretId;
 
 /// How long a keyring may take to show that it is there.
 const PROBE: Duration = Duration::from_secs(2);
@@ -104,7 +107,7 @@ pub enum SecretsError {
     #[error("the system's keyring cannot be used for `{name}`: {reason}")]
     Keyring {
         /// The secret.
-        name: SecretName,
+        name: SecretId,
         /// Its words, or ours.
         reason: String,
     },
@@ -140,7 +143,7 @@ struct Inner {
     keeping: Keeping,
     redaction: Redaction,
     /// What the keyring gave, for as long as the file says the same.
-    fetched: Mutex<(Option<Stamp>, HashMap<SecretName, Secret>)>,
+    fetched: Mutex<(Option<Stamp>, HashMap<SecretId, Secret>)>,
 }
 
 impl SecretStore {
@@ -160,14 +163,14 @@ impl SecretStore {
     }
 
     /// Which secrets there are, sorted by name.
-    pub fn list(&self) -> Result<Vec<(SecretName, Place)>, SecretsError> {
+    pub fn list(&self) -> Result<Vec<(SecretId, Place)>, SecretsError> {
         let (entries, _) = self.0.file.read()?;
         Ok(entries.into_iter().map(|(name, entry)| (name, entry.place())).collect())
     }
 
     /// A secret; none where there is none of that name. `afresh` asks the keyring even if it has answered before. Blocks
     /// for as long as the keyring takes, at most half a minute.
-    pub fn get(&self, name: &SecretName, afresh: bool) -> Result<Option<Secret>, SecretsError> {
+    pub fn get(&self, name: &SecretId, afresh: bool) -> Result<Option<Secret>, SecretsError> {
         let (mut entries, stamp) = self.0.file.read()?;
         let secret = match entries.remove(name) {
             None => return Ok(None),
@@ -194,7 +197,7 @@ impl SecretStore {
     }
 
     /// Keeps a secret under a name, in place of what was there.
-    pub fn set(&self, name: &SecretName, secret: &Secret) -> Result<Kept, SecretsError> {
+    pub fn set(&self, name: &SecretId, secret: &Secret) -> Result<Kept, SecretsError> {
         self.0.redaction.learn(secret);
         let no_keyring = match self.0.keeping {
             Keeping::File => None,
@@ -211,7 +214,7 @@ impl SecretStore {
     }
 
     /// Removes a secret; false where there was none.
-    pub fn remove(&self, name: &SecretName) -> Result<bool, SecretsError> {
+    pub fn remove(&self, name: &SecretId) -> Result<bool, SecretsError> {
         if self.0.file.read()?.0.get(name) == Some(&Entry::Keyring) {
             let key = name.clone();
             let removed = self.0.keyring.ask(WORK, move |keyring| keyring.remove(&key));
@@ -221,14 +224,14 @@ impl SecretStore {
     }
 
     /// Puts it into the keyring, if one is there.
-    fn put(&self, name: &SecretName, secret: &Secret) -> Result<(), String> {
+    fn put(&self, name: &SecretId, secret: &Secret) -> Result<(), String> {
         let key = name.clone();
         self.0.keyring.ask(PROBE, move |keyring| keyring.get(&probe(&key)))?;
         let (key, secret) = (name.clone(), secret.clone());
         self.0.keyring.ask(WORK, move |keyring| keyring.set(&key, &secret))
     }
 
-    fn enter(&self, name: &SecretName, entry: Entry, no_keyring: Option<String>) -> Result<Kept, SecretsError> {
+    fn enter(&self, name: &SecretId, entry: Entry, no_keyring: Option<String>) -> Result<Kept, SecretsError> {
         let place = entry.place();
         let before = self.0.file.change(|entries| entries.insert(name.clone(), entry))?;
         if before == Some(Entry::Keyring) && place == Place::File {
@@ -241,12 +244,12 @@ impl SecretStore {
         Ok(Kept { place, no_keyring })
     }
 
-    fn remembered(&self, stamp: Option<Stamp>, name: &SecretName) -> Option<Secret> {
+    fn remembered(&self, stamp: Option<Stamp>, name: &SecretId) -> Option<Secret> {
         let fetched = self.fetched();
         (fetched.0 == stamp).then(|| fetched.1.get(name).cloned()).flatten()
     }
 
-    fn fetch(&self, stamp: Option<Stamp>, name: &SecretName) -> Result<Option<Secret>, SecretsError> {
+    fn fetch(&self, stamp: Option<Stamp>, name: &SecretId) -> Result<Option<Secret>, SecretsError> {
         let key = name.clone();
         let found = self.0.keyring.ask(WORK, move |keyring| keyring.get(&key));
         let found = found.map_err(|reason| SecretsError::Keyring { name: name.clone(), reason })?;
@@ -260,14 +263,14 @@ impl SecretStore {
         Ok(found)
     }
 
-    fn fetched(&self) -> MutexGuard<'_, (Option<Stamp>, HashMap<SecretName, Secret>)> {
+    fn fetched(&self) -> MutexGuard<'_, (Option<Stamp>, HashMap<SecretId, Secret>)> {
         self.0.fetched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A name that has no secret: asking for it shows whether a keyring answers, without unlocking it.
-fn probe(name: &SecretName) -> SecretName {
-    SecretName::new("acp-runtime-probe").unwrap_or_else(|_| name.clone())
+fn probe(name: &SecretId) -> SecretId {
+    SecretName::new("acp-runtime-probe").map_or_else(|_| name.clone(), SecretId::from)
 }
 
 #[cfg(test)]

@@ -119,7 +119,7 @@ impl Kept {
         let ours = plugin.namespace() == "aar";
         let before = match origin {
             PluginOrigin::Bundled => ours,
-            PluginOrigin::Installed => !ours,
+            PluginOrigin::Installed(_) => !ours,
             PluginOrigin::Path | PluginOrigin::Project(_) => false,
         };
         let own = Path::new(&folder_of(origin)).join(&id);
@@ -146,7 +146,7 @@ impl Kept {
 fn folder_of(origin: &PluginOrigin) -> String {
     match origin {
         PluginOrigin::Bundled => "@bundled".to_owned(),
-        PluginOrigin::Installed => "@installed".to_owned(),
+        PluginOrigin::Installed(_) => "@installed".to_owned(),
         PluginOrigin::Path => "@path".to_owned(),
         PluginOrigin::Project(folder) => format!("@project-{}", Digest::of(folder.as_bytes()).hex()),
     }

@@ -75,7 +75,8 @@ pub struct Ports {
 impl Surroundings {
     /// Those of one plugin, which is from there and asks for these rights.
     fn desks(&self, origin: &PluginOrigin, plugin: &PluginId, limits: &Arc<Limits>, asked: &[Grant]) -> Desks {
-        self.desks_with(origin, plugin, limits, Arc::new(SecretDesk::new(self.ports.secrets.clone(), asked)))
+        let secrets = SecretDesk::new(self.ports.secrets.clone(), origin.clone(), asked);
+        self.desks_with(origin, plugin, limits, Arc::new(secrets))
     }
 
     /// Those of one plugin, whose secrets are known.
@@ -87,7 +88,7 @@ impl Surroundings {
         secrets: Arc<SecretDesk>,
     ) -> Desks {
         let net = self.ports.egress.desk_of(limits.net.clone(), secrets.filter().clone());
-        let kv = Arc::new(KvDesk::new(self.ports.kv.clone(), origin.clone(), limits.clone()));
+        let kv = Arc::new(KvDesk::new(self.ports.kv.clone(), origin.place(), limits.clone()));
         let own_files = Arc::new(OwnFiles::new(self.kept.as_ref(), origin, plugin, limits.clone()));
         Desks { kv, own_files, net: Arc::new(net), secrets }
     }
@@ -205,9 +206,10 @@ impl PluginHost {
 
     /// Removes all that a plugin has kept: its values and the files in its `/data`. The error is for people.
     pub async fn forget(&self, origin: &PluginOrigin, plugin: &PluginId) -> Result<(), String> {
-        self.surroundings.ports.kv.forget(origin, plugin).await.map_err(|error| error.to_string())?;
+        let origin = origin.place();
+        self.surroundings.ports.kv.forget(&origin, plugin).await.map_err(|error| error.to_string())?;
         let Some(kept) = self.surroundings.kept.clone() else { return Ok(()) };
-        let (origin, plugin, shown) = (origin.clone(), plugin.clone(), kept.display().to_string());
+        let (plugin, shown) = (plugin.clone(), kept.display().to_string());
         let forgotten = tokio::task::spawn_blocking(move || OwnFiles::forget(&kept, &origin, &plugin)).await;
         let forgotten = forgotten.map_err(io::Error::other).flatten();
         forgotten.map_err(|error| format!("what it has below `{shown}` cannot be removed: {error}"))
@@ -265,6 +267,11 @@ impl Plugin {
     /// Its id.
     pub fn id(&self) -> &PluginId {
         &self.manifest().id
+    }
+
+    /// Who it is from.
+    pub fn origin(&self) -> &PluginOrigin {
+        self.package.origin()
     }
 
     /// What it says of itself.

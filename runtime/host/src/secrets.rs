@@ -18,6 +18,8 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
+use crate::publisher::Publisher;
+
 /// What stands where a secret was.
 const MASK: &[u8] = b"****";
 
@@ -30,8 +32,13 @@ pub struct SecretText(Arc<str>);
 
 /// Keeps the person's secrets.
 pub trait SecretStore: Send + Sync {
-    /// The secret of that name; none where none is kept. The error says why it cannot be had, and nothing of it.
-    fn secret<'a>(&'a self, name: &'a SecretName) -> BoxFuture<'a, Result<Option<SecretText>, String>>;
+    /// The secret of that name that is kept for plugins of that publisher; none where none is kept. The error says why it
+    /// cannot be had, and nothing of it.
+    fn secret<'a>(
+        &'a self,
+        publisher: &'a Publisher,
+        name: &'a SecretName,
+    ) -> BoxFuture<'a, Result<Option<SecretText>, String>>;
 }
 
 impl SecretText {
@@ -54,15 +61,16 @@ impl fmt::Debug for SecretText {
 /// The secrets of one plugin: which it may have sent, and what is known of them.
 pub(crate) struct SecretDesk {
     store: Arc<dyn SecretStore>,
+    publisher: Publisher,
     rights: Vec<SecretRight>,
     filter: Filter,
 }
 
 impl SecretDesk {
-    /// Those that its manifest asks for.
-    pub(crate) fn new(store: Arc<dyn SecretStore>, asked: &[Grant]) -> Self {
+    /// Those that the manifest of a plugin of that origin asks for.
+    pub(crate) fn new(store: Arc<dyn SecretStore>, origin: PluginOrigin, asked: &[Grant]) -> Self {
         let rights = asked.iter().filter_map(Grant::secret).cloned().collect();
-        Self { store, rights, filter: Filter::default() }
+        Self { store, origin, rights, filter: Filter::default() }
     }
 
     /// The secret that the plugin calls `handle`.
@@ -73,7 +81,7 @@ impl SecretDesk {
     /// The value, for a request that the gate has allowed; from now on it is kept out of what the plugin gets and says.
     /// The error names the rule that stops it, in a word and for people.
     pub(crate) async fn lend(&self, right: &SecretRight) -> Result<SecretText, (&'static str, String)> {
-        let kept = self.store.secret(&right.name).await.map_err(|why| ("unusable", why))?;
+        let kept = self.store.secret(&self.publisher, &right.name).await.map_err(|why| ("unusable", why))?;
         let none = || format!("none is kept; the user can do that with `acp-runtime secret set {}`", right.name);
         let secret = kept.ok_or_else(|| ("missing", none()))?;
         self.filter.learn(&secret).map_err(|why| ("unusable", why.to_owned()))?;
@@ -82,7 +90,7 @@ impl SecretDesk {
 
     /// Whether one is kept.
     pub(crate) async fn is_kept(&self, right: &SecretRight) -> Result<bool, String> {
-        Ok(self.store.secret(&right.name).await?.is_some())
+        Ok(self.store.secret(&self.publisher, &right.name).await?.is_some())
     }
 
     /// What keeps them out of texts.

@@ -124,6 +124,11 @@ impl SecretName {
         Self::new(format!("{plugin}/{handle}"))
     }
 
+    /// The plugin that it is called after.
+    pub fn plugin(&self) -> Option<PluginId> {
+        PluginId::new(self.0.split_once('/')?.0).ok()
+    }
+
     /// The name as its plugin knows it; the whole name of one that is no plugin's.
     pub fn handle(&self) -> &str {
         self.0.split_once('/').map_or(&self.0, |(_, handle)| handle)
@@ -199,7 +204,9 @@ mod tests {
         let plugin = PluginId::new("acme:weather").unwrap();
         let secret = SecretName::of_plugin(&plugin, "api-key").unwrap();
         assert_eq!((secret.as_str(), secret.handle()), ("acme:weather/api-key", "api-key"));
-        assert_eq!(SecretName::new("openai").unwrap().handle(), "openai");
+        assert_eq!(secret.plugin(), Some(plugin.clone()));
+        let own = SecretName::new("openai").unwrap();
+        assert_eq!((own.handle(), own.plugin()), ("openai", None));
         for handle in ["", "a/b", "../x", "a:b", "a b"] {
             assert!(SecretName::of_plugin(&plugin, handle).is_err(), "{handle}");
         }

@@ -329,15 +329,20 @@ pub(super) enum ExportFormat {
     Json,
 }
 
+const AFTER_SECRET_SET: &str = "\
+A plugin's secret is kept for the plugin of that id as you have it now: for who has signed it, or for the place that it is \
+from. Another one of the same id, from somebody else, does not have it.";
+
 #[derive(Debug, Subcommand)]
 pub(super) enum SecretCommand {
     /// Keep a secret; its value is asked for, or read from stdin
+    #[command(after_help = AFTER_SECRET_SET)]
     Set {
-        /// Its name
+        /// Its name; a plugin's is called after it: `acme:weather/key`
         #[arg(value_parser = secret_name)]
         name: SecretName,
     },
-    /// List the names of the secrets, and where each is kept
+    /// List the names of the secrets, where each is kept, and for whose plugin
     List {
         /// Print one JSON object a line
         #[arg(long)]
@@ -345,7 +350,7 @@ pub(super) enum SecretCommand {
     },
     /// Remove a secret
     Remove {
-        /// Its name
+        /// Its name; for plugins, whoever they are from
         #[arg(value_parser = secret_name)]
         name: SecretName,
     },

@@ -24,6 +24,7 @@ use acp_runtime_host::manifest::Capability;
 use acp_runtime_host::package::PackageError;
 
 use self::doctor::doctor;
+pub(super) use self::grant::known;
 use self::grant::{grant, revoke};
 use self::info::{ambiguous, info, list, meant, unknown};
 use self::install::{install, remove};

@@ -11,10 +11,13 @@ use serde_json::json;
 
 use super::arguments::SecretCommand;
 use super::failure::Failure;
-use crate::compose::Keys;
+use super::plugin::known;
+use super::run::absolute;
+use super::transcript::harmless;
+use crate::compose::{Keys, Runtime};
 use crate::models::{Models, ProviderKey};
 use crate::secret::Secret;
-use crate::secrets::{Kept, Place, SecretStore, SecretsError};
+use crate::secrets::{Kept, Place, SecretId, SecretStore, SecretsError};
 
 /// Bytes of a value from stdin.
 const MOST: u64 = 64 * 1024;
@@ -23,14 +26,42 @@ pub(super) fn command(secrets: &SecretStore, command: SecretCommand) -> Result<(
     match command {
         SecretCommand::Set { name } => {
             let value = value(&format!("Value of `{name}` (not shown): "))?;
-            keep(secrets, &name, &value)
+            keep(secrets, &name.into(), &value, "")
         }
         SecretCommand::List { json } => list(secrets, json),
-        SecretCommand::Remove { name } if secrets.remove(&name)? => told(&format!("`{name}` is removed")),
-        SecretCommand::Remove { name } => {
-            Err(Failure::usage(format!("there is no secret `{name}`")).hint("see `acp-runtime secret list`"))
-        }
+        SecretCommand::Remove { name } => remove(secrets, &name),
     }
+}
+
+/// Keeps a secret for the plugin that it is called after, as a session in this folder would have that.
+pub(super) async fn keep_for_plugin(runtime: &Runtime, secrets: &SecretStore, name: SecretName) -> Result<(), Failure> {
+    let Some(id) = name.plugin() else { return Err(Failure::usage(format!("`{name}` is no plugin's secret"))) };
+    let known = match runtime.developed(&id) {
+        Some(known) => known,
+        None => known(runtime, id.as_str(), &absolute(".".into())?).await.map_err(not_there)?,
+    };
+    let value = value(&format!("Value of `{name}` (not shown): "))?;
+    let publisher = known.plugin.publisher();
+    let whose = format!(" for the plugin as you have it now ({})", known.whose());
+    keep(secrets, &SecretId::lent(name, publisher), &value, &whose)
+}
+
+/// Of an id alone it is not known whose plugin that will be.
+fn not_there(failure: Failure) -> Failure {
+    failure.hint("have it first: a secret is kept for a plugin and for who stands for it")
+}
+
+/// Removes all of that name: for plugins, whoever they are from.
+fn remove(secrets: &SecretStore, name: &SecretName) -> Result<(), Failure> {
+    let named = secrets.list()?.into_iter().map(|(id, _)| id).filter(|id| id.name == *name);
+    let mut removed = false;
+    for id in named {
+        removed |= secrets.remove(&id)?;
+    }
+    if removed {
+        return told(&format!("`{name}` is removed"));
+    }
+    Err(Failure::usage(format!("there is no secret `{name}`")).hint("see `acp-runtime secret list`"))
 }
 
 /// Asks for a provider's key and keeps it.
@@ -50,7 +81,7 @@ pub(super) fn login(keys: &Keys, models: &Models, provider: Option<&str>) -> Res
     if key.expose().chars().any(|character| !character.is_ascii_graphic()) {
         return Err(Failure::usage("this is no key: it has spaces or other odd characters").hint("copy it once more"));
     }
-    keep(keys.secrets(), &name, &key)?;
+    keep(keys.secrets(), &name.clone().into(), &key, "")?;
     match from.filter(|from| *from != crate::models::KeyPlace::Kept(name).described()) {
         Some(from) => told(&format!("warning: {from} goes before it, so it is not used")),
         None => Ok(()),
@@ -63,13 +94,14 @@ pub(super) fn logout(keys: &Keys, models: &Models, provider: Option<&str>) -> Re
         vec![named(models, name)?]
     } else {
         let kept = keys.secrets().list()?;
-        let is_kept = |key: &ProviderKey| kept.iter().any(|(name, _)| Some(name) == key.kept.as_ref());
+        let own = |id: &SecretId| id.publisher.is_none().then(|| id.name.clone());
+        let is_kept = |key: &ProviderKey| kept.iter().any(|(id, _)| key.kept.is_some() && own(id) == key.kept);
         models.keys().into_iter().chain(models.vendor_keys().into_iter().filter(is_kept)).collect()
     };
     let mut removed = 0;
     for ProviderKey { provider, kept, .. } in &providers {
         if let Some(name) = kept
-            && keys.secrets().remove(name)?
+            && keys.secrets().remove(&name.clone().into())?
         {
             removed += 1;
             told(&format!("the key of `{provider}` is removed"))?;
@@ -83,12 +115,20 @@ pub(super) fn logout(keys: &Keys, models: &Models, provider: Option<&str>) -> Re
 
 fn list(secrets: &SecretStore, json: bool) -> Result<(), Failure> {
     let mut out = io::stdout();
-    for (name, place) in secrets.list()? {
+    for (id, place) in secrets.list()? {
+        let SecretId { name, publisher } = &id;
         if json {
-            writeln!(out, "{}", json!({ "name": name, "store": place }))?;
-        } else {
-            writeln!(out, "{:24}  {}", name.as_str(), shown(place))?;
+            writeln!(out, "{}", json!({ "name": name, "store": place, "publisher": publisher }))?;
+            continue;
         }
+        let whose = match publisher {
+            Some(publisher) => format!("  {}", harmless(publisher)),
+            None if id.is_orphan() => {
+                "  nobody: it was kept before it counted for whose plugin; set it again".to_owned()
+            }
+            None => String::new(),
+        };
+        writeln!(out, "{:24}  {}{whose}", name.as_str(), shown(place))?;
     }
     Ok(())
 }
@@ -100,15 +140,16 @@ fn shown(place: Place) -> &'static str {
     }
 }
 
-fn keep(secrets: &SecretStore, name: &SecretName, value: &Secret) -> Result<(), Failure> {
-    let Kept { place, no_keyring } = secrets.set(name, value)?;
+fn keep(secrets: &SecretStore, id: &SecretId, value: &Secret, whose: &str) -> Result<(), Failure> {
+    let Kept { place, no_keyring } = secrets.set(id, value)?;
+    let name = &id.name;
     match place {
-        Place::Keyring => told(&format!("`{name}` is kept in the system's keyring")),
+        Place::Keyring => told(&format!("`{name}` is kept in the system's keyring{whose}")),
         Place::File => {
             if let Some(reason) = no_keyring {
                 told(&format!("warning: the system's keyring was not used ({reason})"))?;
             }
-            told(&format!("`{name}` is kept in `{}`, which only you can read", secrets.path().display()))
+            told(&format!("`{name}` is kept in `{}`, which only you can read{whose}", secrets.path().display()))
         }
     }
 }

@@ -32,7 +32,7 @@ impl acp::Accounts for Accounts {
     fn forget(&self) -> Result<(), String> {
         let keys = self.models.keys().into_iter().chain(self.models.vendor_keys());
         for name in keys.filter_map(|key| key.kept) {
-            self.secrets.remove(&name).map_err(|error| format!("{error}; {}", error.hint()))?;
+            self.secrets.remove(&name.into()).map_err(|error| format!("{error}; {}", error.hint()))?;
         }
         Ok(())
     }

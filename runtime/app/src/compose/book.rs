@@ -50,10 +50,7 @@ impl Book {
             grants: known.grants.clone(),
             identity: known.identity(),
             origin: known.origin,
-            publisher: match known.key {
-                Some(key) => format!("signed by whoever has the key {key}"),
-                None => known.origin.meaning().to_owned(),
-            },
+            publisher: known.whose(),
         };
         let plugins = plugins.iter().map(|plugin| (plugin.plugin.id().clone(), known(plugin))).collect();
         Self { plugins, answers, passing: Mutex::default() }
@@ -131,7 +128,8 @@ impl KnownPlugin {
     /// id from elsewhere, and one about a publisher's nothing about another publisher's.
     pub fn identity(&self) -> PluginIdentity {
         let manifest = self.plugin.manifest();
-        let publisher = format!("{} {}", self.origin.as_str(), manifest.id.namespace());
+        let (publisher, key) =
+            (format!("{} {}", self.origin.as_str(), manifest.id.namespace()), self.plugin.publisher().key());
         let mut capabilities = capability_hash(manifest);
         if self.origin == shelf::Origin::Project {
             // Of what cannot be read no other answer is ever found.
@@ -139,9 +137,17 @@ impl KnownPlugin {
             capabilities = Digest::of(format!("{capabilities} {content}").as_bytes());
         }
         PluginIdentity {
-            publisher: self.key.map_or(publisher.clone(), |key| format!("{publisher} {key}")),
+            publisher: key.map_or(publisher.clone(), |key| format!("{publisher} {key}")),
             id: manifest.id.clone(),
             capabilities: capabilities.hex(),
+        }
+    }
+
+    /// Who stands for it, in a few words for people.
+    pub fn whose(&self) -> String {
+        match self.plugin.publisher().key() {
+            Some(key) => format!("signed by whoever has the key {key}"),
+            None => self.origin.meaning().to_owned(),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::models::{KeyPlace, KeySource, Models, ModelsError, unfit};
 use crate::process::{Launcher, own_executable};
 use crate::redaction::Redaction;
 use crate::secret::Secret;
-use crate::secrets::{KeyPrograms, SecretStore};
+use crate::secrets::{KeyPrograms, SecretId, SecretStore};
 use crate::settings::{Paths, Settings, environment, home, variable};
 
 /// How long a key that a program has printed is used.
@@ -87,7 +87,10 @@ impl KeySource for Source {
             KeyPlace::Command(_) => true,
             KeyPlace::Variable(name) => variable(name).is_some(),
             // Secrets that cannot be read may be there: the request says why they cannot.
-            KeyPlace::Kept(name) => self.secrets.list().map_or(true, |kept| kept.iter().any(|(kept, _)| kept == name)),
+            KeyPlace::Kept(name) => self
+                .secrets
+                .list()
+                .map_or(true, |kept| kept.iter().any(|(kept, _)| *kept == SecretId::from(name.clone()))),
         }
     }
 
@@ -122,7 +125,7 @@ impl KeySource for Source {
                 KeyPlace::Command(command) => self.printed(command, afresh).await.map(Some),
                 KeyPlace::Variable(name) => Ok(variable(name).map(Secret::new)),
                 KeyPlace::Kept(name) => {
-                    let (secrets, name) = (self.secrets.clone(), name.clone());
+                    let (secrets, name) = (self.secrets.clone(), SecretId::from(name.clone()));
                     let found = tokio::task::spawn_blocking(move || secrets.get(&name, afresh)).await;
                     let found = found.map_err(|error| error.to_string())?;
                     found.map_err(|error| format!("{error}; {}", error.hint()))

@@ -73,8 +73,6 @@ pub struct KnownPlugin {
     pub source: String,
     /// What it may do.
     pub grants: GrantSet,
-    /// The fingerprint of the key that it was signed with, where a publisher stands for it.
-    pub key: Option<Digest>,
 }
 
 /// Why sessions are without a plugin that is there.
@@ -242,7 +240,7 @@ impl Shelf {
         let plugin = self.pinned(&file.path, file.digest, PluginOrigin::Project(folder))?;
         let hooks = plugin.manifest().ceiling().into_iter().filter(|right| matches!(right, Grant::Hook(_)));
         let grants = plugin.manifest().grants(Tier::Installed, Some(hooks.collect()));
-        Ok(KnownPlugin { plugin, origin: Origin::Project, source: file.path.display().to_string(), grants, key: None })
+        Ok(KnownPlugin { plugin, origin: Origin::Project, source: file.path.display().to_string(), grants })
     }
 
     /// A plugin that somebody works on, with the rights that they have granted it for as long.
@@ -253,7 +251,7 @@ impl Shelf {
             development.granted.contains(&right)
         });
         let grants = plugin.manifest().grants(Tier::Installed, Some(granted.collect()));
-        Ok(KnownPlugin { plugin, origin: Origin::Development, source: development.source.clone(), grants, key: None })
+        Ok(KnownPlugin { plugin, origin: Origin::Development, source: development.source.clone(), grants })
     }
 
     /// The plugin of that file, which must have this digest. Sessions share it.

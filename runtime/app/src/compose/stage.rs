@@ -81,7 +81,7 @@ impl World {
                 let source = package.path().display().to_string();
                 let plugin = host.load(package);
                 let grants = plugin.manifest().grants(Tier::Installed, Some(granted));
-                Shelf::of_one(host, KnownPlugin { plugin, origin: Origin::Installed, source, grants, key: None })
+                Shelf::of_one(host, KnownPlugin { plugin, origin: Origin::Installed, source, grants })
             }
         }
     }

@@ -9,7 +9,8 @@ use acp_runtime_host::secrets::{self, SecretText};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
-use crate::secrets::SecretStore;
+use super::Runtime;
+use crate::secrets::{SecretId, SecretStore, SecretsError};
 use crate::store::{KvWrite, SqliteStore};
 
 pub(super) struct PluginStorage(SqliteStore);
@@ -72,9 +73,13 @@ impl PluginSecrets {
 }
 
 impl secrets::SecretStore for PluginSecrets {
-    fn secret<'a>(&'a self, name: &'a SecretName) -> BoxFuture<'a, Result<Option<SecretText>, String>> {
+    fn secret<'a>(
+        &'a self,
+        publisher: &'a Publisher,
+        name: &'a SecretName,
+    ) -> BoxFuture<'a, Result<Option<SecretText>, String>> {
         async move {
-            let (store, name) = (self.0.clone(), name.clone());
+            let (store, name) = (self.0.clone(), SecretId::lent(name.clone(), publisher));
             // The keyring may hold the thread.
             let found = tokio::task::spawn_blocking(move || store.get(&name, false)).await;
             let found =
@@ -82,6 +87,23 @@ impl secrets::SecretStore for PluginSecrets {
             Ok(found.map(|secret| SecretText::new(secret.expose())))
         }
         .boxed()
+    }
+}
+
+impl Runtime {
+    /// Removes the secrets that were kept for that plugin of that publisher. Answers which.
+    pub fn forget_secrets(&self, publisher: &Publisher, plugin: &PluginId) -> Result<Vec<SecretName>, SecretsError> {
+        let secrets = self.keys.secrets();
+        let of_it = |id: &SecretId| {
+            id.name.plugin().as_ref() == Some(plugin) && *id == SecretId::lent(id.name.clone(), publisher)
+        };
+        let mut removed = Vec::new();
+        for (id, _) in secrets.list()?.into_iter().filter(|(id, _)| of_it(id)) {
+            if secrets.remove(&id)? {
+                removed.push(id.name);
+            }
+        }
+        Ok(removed)
     }
 }
 

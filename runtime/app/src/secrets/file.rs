@@ -9,14 +9,15 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use acp_runtime_agent::capability::SecretName;
 use acp_runtime_host::{regular_file, whole_file};
 use serde::{Deserialize, Serialize};
 
-use super::{Place, SecretsError};
+use super::{Place, SecretId, SecretsError};
 
-/// The format of the file.
-const VERSION: u32 = 1;
+/// The format of the file, since it says who stands for the plugins that have secrets.
+const VERSION: u32 = 2;
+/// That of a file that says it of none, which older versions can read.
+const PLAIN: u32 = 1;
 /// Bytes that it may have.
 const MOST: u64 = 1 << 20;
 /// How long another process may hold it.
@@ -41,7 +42,7 @@ impl Entry {
     }
 }
 
-pub(super) type Entries = BTreeMap<SecretName, Entry>;
+pub(super) type Entries = BTreeMap<SecretId, Entry>;
 
 /// Tells one state of the file from the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +130,9 @@ impl SecretFile {
     }
 
     fn write(&self, secrets: Entries) -> io::Result<()> {
-        whole_file::put(&self.0, &serde_json::to_vec_pretty(&Contents { version: VERSION, secrets })?)
+        let is_plain = secrets.keys().all(|id| id.publisher.is_none());
+        let version = if is_plain { PLAIN } else { VERSION };
+        whole_file::put(&self.0, &serde_json::to_vec_pretty(&Contents { version, secrets })?)
     }
 
     fn system(&self, doing: &'static str, reason: String) -> SecretsError {

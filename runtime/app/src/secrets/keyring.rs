@@ -8,8 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel}
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use acp_runtime_agent::capability::SecretName;
-
+use super::SecretId;
 use crate::secret::Secret;
 
 /// What the secrets are called in the keyring.
@@ -18,27 +17,27 @@ const SERVICE: &str = "acp-runtime";
 /// A keyring. Each call may take as long as it likes; errors are for people.
 pub(super) trait Keyring: Send + Sync {
     /// A secret; none where it has none of that name.
-    fn get(&self, name: &SecretName) -> Result<Option<Secret>, String>;
+    fn get(&self, name: &SecretId) -> Result<Option<Secret>, String>;
     /// Keeps a secret.
-    fn set(&self, name: &SecretName, secret: &Secret) -> Result<(), String>;
+    fn set(&self, name: &SecretId, secret: &Secret) -> Result<(), String>;
     /// Removes a secret, if it has it.
-    fn remove(&self, name: &SecretName) -> Result<(), String>;
+    fn remove(&self, name: &SecretId) -> Result<(), String>;
 }
 
 /// That of the operating system: the Secret Service, the Keychain or the Credential Manager.
 pub(super) struct SystemKeyring;
 
 impl SystemKeyring {
-    fn entry(name: &SecretName) -> Result<keyring::Entry, String> {
+    fn entry(name: &SecretId) -> Result<keyring::Entry, String> {
         if let Err(error) = keyring::Entry::store_status() {
             return Err(told(error));
         }
-        keyring::Entry::new(SERVICE, name.as_str()).map_err(|error| told(&error))
+        keyring::Entry::new(SERVICE, &name.to_string()).map_err(|error| told(&error))
     }
 }
 
 impl Keyring for SystemKeyring {
-    fn get(&self, name: &SecretName) -> Result<Option<Secret>, String> {
+    fn get(&self, name: &SecretId) -> Result<Option<Secret>, String> {
         match Self::entry(name)?.get_password() {
             Ok(value) => Ok(Some(Secret::new(value))),
             Err(keyring::Error::NoEntry) => Ok(None),
@@ -46,11 +45,11 @@ impl Keyring for SystemKeyring {
         }
     }
 
-    fn set(&self, name: &SecretName, secret: &Secret) -> Result<(), String> {
+    fn set(&self, name: &SecretId, secret: &Secret) -> Result<(), String> {
         Self::entry(name)?.set_password(secret.expose()).map_err(|error| told(&error))
     }
 
-    fn remove(&self, name: &SecretName) -> Result<(), String> {
+    fn remove(&self, name: &SecretId) -> Result<(), String> {
         match Self::entry(name)?.delete_credential() {
             Ok(()) | Err(keyring::Error::NoEntry) => Ok(()),
             Err(error) => Err(told(&error)),

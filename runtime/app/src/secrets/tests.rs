@@ -7,12 +7,12 @@ use super::*;
 /// A keyring in memory.
 #[derive(Default)]
 struct Memory {
-    values: Mutex<HashMap<SecretName, Secret>>,
+    values: Mutex<HashMap<SecretId, Secret>>,
     asked: Mutex<Vec<String>>,
 }
 
 impl Memory {
-    fn note(&self, what: &str, name: &SecretName) {
+    fn note(&self, what: &str, name: &SecretId) {
         self.asked.lock().unwrap().push(format!("{what} {name}"));
     }
 
@@ -22,18 +22,18 @@ impl Memory {
 }
 
 impl Keyring for Memory {
-    fn get(&self, name: &SecretName) -> Result<Option<Secret>, String> {
+    fn get(&self, name: &SecretId) -> Result<Option<Secret>, String> {
         self.note("get", name);
         Ok(self.values.lock().unwrap().get(name).cloned())
     }
 
-    fn set(&self, name: &SecretName, secret: &Secret) -> Result<(), String> {
+    fn set(&self, name: &SecretId, secret: &Secret) -> Result<(), String> {
         self.note("set", name);
         self.values.lock().unwrap().insert(name.clone(), secret.clone());
         Ok(())
     }
 
-    fn remove(&self, name: &SecretName) -> Result<(), String> {
+    fn remove(&self, name: &SecretId) -> Result<(), String> {
         self.note("remove", name);
         self.values.lock().unwrap().remove(name);
         Ok(())
@@ -44,15 +44,15 @@ impl Keyring for Memory {
 struct Absent;
 
 impl Keyring for Absent {
-    fn get(&self, _: &SecretName) -> Result<Option<Secret>, String> {
+    fn get(&self, _: &SecretId) -> Result<Option<Secret>, String> {
         Err("no service".to_owned())
     }
 
-    fn set(&self, _: &SecretName, _: &Secret) -> Result<(), String> {
+    fn set(&self, _: &SecretId, _: &Secret) -> Result<(), String> {
         Err("no service".to_owned())
     }
 
-    fn remove(&self, _: &SecretName) -> Result<(), String> {
+    fn remove(&self, _: &SecretId) -> Result<(), String> {
         Err("no service".to_owned())
     }
 }
@@ -68,16 +68,16 @@ impl Silent {
 }
 
 impl Keyring for Silent {
-    fn get(&self, _: &SecretName) -> Result<Option<Secret>, String> {
+    fn get(&self, _: &SecretId) -> Result<Option<Secret>, String> {
         let _ = self.0.lock().unwrap().recv();
         Ok(None)
     }
 
-    fn set(&self, _: &SecretName, _: &Secret) -> Result<(), String> {
+    fn set(&self, _: &SecretId, _: &Secret) -> Result<(), String> {
         Ok(())
     }
 
-    fn remove(&self, _: &SecretName) -> Result<(), String> {
+    fn remove(&self, _: &SecretId) -> Result<(), String> {
         Ok(())
     }
 }
@@ -104,8 +104,8 @@ impl Folder {
     }
 }
 
-fn name(text: &str) -> SecretName {
-    SecretName::new(text).unwrap()
+fn name(text: &str) -> SecretId {
+    SecretId::try_from(text.to_owned()).unwrap()
 }
 
 fn value(store: &SecretStore, of: &str) -> Option<String> {
@@ -228,8 +228,9 @@ fn a_file_that_is_not_a_persons_own_is_not_used() {
     for (text, problem) in [
         ("", "cannot be understood (line 1, column 0)"),
         (r#"{"version":1,"secrets":{"lab":"sk-secret"}}"#, "cannot be understood (line 1, column 41)"),
+        (r#"{"version":2,"secrets":{"lab installed":{"value":"sk-secret"}}}"#, "cannot be understood (line 1, column "),
         (r#"{"version":1,"secrets":{"a b":{"value":"sk-secret"}}}"#, "cannot be understood (line 1, column "),
-        (r#"{"version":2,"keys":["sk-secret"]}"#, "have the format 2, which this version does not know"),
+        (r#"{"version":3,"keys":["sk-secret"]}"#, "have the format 3, which this version does not know"),
     ] {
         std::fs::write(place.path(), text).unwrap();
         #[cfg(unix)]
@@ -273,4 +274,39 @@ fn what_was_fetched_is_kept_out_of_texts() {
     assert_eq!(redaction.clean("a secret of ours"), "a secret of ours");
     store.get(&name("lab"), false).unwrap();
     assert_eq!(redaction.clean("a secret of ours"), "****");
+}
+
+#[test]
+fn what_is_kept_for_one_publisher_s_plugin_is_none_of_another_s() {
+    let (place, keyring) = (Folder::new(), Arc::new(Memory::default()));
+    for keeping in [Keeping::File, Keeping::Keyring] {
+        let store = place.store(keeping, keyring.clone());
+        let (theirs, strangers) = ("acme:x/key installed sha256:1", "acme:x/key installed");
+        store.set(&name(theirs), &Secret::new("sk-theirs")).unwrap();
+        assert_eq!(value(&store, theirs).as_deref(), Some("sk-theirs"));
+        for other in [strangers, "acme:x/key installed sha256:2", "acme:x/key bundled", "acme:x/key"] {
+            assert_eq!(value(&store, other), None, "{other}");
+        }
+        store.set(&name(strangers), &Secret::new("sk-stranger")).unwrap();
+        assert_eq!(value(&store, theirs).as_deref(), Some("sk-theirs"), "each has its own");
+        assert!(store.remove(&name(strangers)).unwrap());
+        assert_eq!(value(&store, theirs).as_deref(), Some("sk-theirs"));
+        assert!(store.remove(&name(theirs)).unwrap());
+    }
+    assert!(keyring.values.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_file_of_before_is_read_and_says_for_nobody_what_plugins_had() {
+    let place = Folder::new();
+    let store = place.store(Keeping::File, Arc::new(Absent));
+    store.set(&name("lab"), &Secret::new("sk-lab")).unwrap();
+    assert!(place.text().contains("\"version\": 1"), "an older version can still read it: {}", place.text());
+    let before = r#"{"version":1,"secrets":{"acme:x/key":{"value":"sk-old"},"lab":{"value":"sk-lab"}}}"#;
+    std::fs::write(place.path(), before).unwrap();
+    assert_eq!(value(&store, "lab").as_deref(), Some("sk-lab"));
+    assert!(store.list().unwrap().iter().any(|(id, _)| id.is_orphan()));
+    assert_eq!(value(&store, "acme:x/key installed"), None);
+    store.set(&name("acme:x/key installed"), &Secret::new("sk-new")).unwrap();
+    assert!(place.text().contains("\"version\": 2"), "{}", place.text());
 }

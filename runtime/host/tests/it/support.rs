@@ -380,7 +380,11 @@ impl KeptSecrets {
 }
 
 impl SecretStore for KeptSecrets {
-    fn secret<'a>(&'a self, name: &'a SecretName) -> BoxFuture<'a, Result<Option<SecretText>, String>> {
+    fn secret<'a>(
+        &'a self,
+        _publisher: &'a Publisher,
+        name: &'a SecretName,
+    ) -> BoxFuture<'a, Result<Option<SecretText>, String>> {
         let found = self.0.lock().unwrap().get(name.as_str()).map(|secret| SecretText::new(secret.as_str()));
         async { Ok(found) }.boxed()
     }

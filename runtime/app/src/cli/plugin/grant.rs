@@ -150,7 +150,7 @@ pub(super) fn told(answer: &Answer) -> String {
 }
 
 /// The plugin that is meant: one of this process, or of the project in `folder`, where that is trusted.
-async fn known(runtime: &Runtime, plugin: &str, folder: &str) -> Result<KnownPlugin, Failure> {
+pub(in crate::cli) async fn known(runtime: &Runtime, plugin: &str, folder: &str) -> Result<KnownPlugin, Failure> {
     // What is worked on is granted what it has when that begins.
     let there = runtime.shelf().contents();
     match meant(&there.plugins, plugin).as_slice() {

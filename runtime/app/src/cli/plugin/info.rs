@@ -39,7 +39,7 @@ pub(super) async fn list(runtime: &Runtime, wanted: &PluginSettings, json: bool)
     let installed = runtime.shelf().installed().kept().unwrap_or_default();
     for known in &runtime.known() {
         let kept = installed.get(known.plugin.id()).filter(|_| known.origin == Origin::Installed);
-        let KnownPlugin { plugin, origin, source, grants, key: _ } = known;
+        let KnownPlugin { plugin, origin, source, grants } = known;
         let manifest = plugin.manifest();
         let enabled = known.absence(wanted).is_none();
         let misfit = known.misfit(&runtime.settings().plugins);
@@ -169,7 +169,7 @@ pub(super) async fn info(runtime: &Runtime, plugin: &str, json: bool) -> Result<
     let about = match meant(&known, plugin).as_slice() {
         [known] if known.plugin.id().as_str() == plugin || !is_file() => {
             let identity = known.identity();
-            let KnownPlugin { plugin: known, grants, origin, source, key: _ } = *known;
+            let KnownPlugin { plugin: known, grants, origin, source } = *known;
             About {
                 manifest: known.manifest(),
                 digest: known.digest()?,

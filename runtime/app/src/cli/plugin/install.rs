@@ -277,7 +277,15 @@ pub(super) async fn remove(runtime: &Runtime, plugin: &str, keep_data: bool, jso
     if keep_data {
         return Ok(());
     }
-    let forgotten = runtime.shelf().host().forget(&PluginOrigin::Installed, &id).await;
+    let origin = PluginOrigin::Installed(removed.key);
+    let secrets = runtime.forget_secrets(&origin, &id).map_err(|error| {
+        Failure::new(format!("`{id}` is removed, and the secrets that were kept for it are not: {error}"))
+            .hint("see `acp-runtime secret list`, and remove them")
+    })?;
+    for name in secrets {
+        writeln!(io::stderr(), "the secret `{name}` is removed")?;
+    }
+    let forgotten = runtime.shelf().host().forget(&origin, &id).await;
     forgotten.map_err(|why| {
         Failure::new(format!("`{id}` is removed, and what it has kept is not: {why}"))
             .hint("see that nothing uses it, install it again, and remove it")

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use acp_runtime_agent::capability::{Effect, EffectPattern, Grant, HostPattern, PluginId, SecretName, SecretRight};
+use acp_runtime_agent::capability::{Effect, EffectPattern, Grant, HostPattern, PluginId, SecretRight};
 use acp_runtime_agent::noun::counted;
 use acp_runtime_agent::plain;
 use acp_runtime_agent::policy::Policy;
@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::Check;
 use crate::audit::{Filter, select};
 use crate::compose::{KnownPlugin, Runtime};
+use crate::secrets::SecretId;
 use crate::store::Answer;
 
 /// Things of the audit that are told of one plugin, the latest ones.
@@ -112,15 +113,15 @@ fn stopped(known: &KnownPlugin, effect: &Effect, policy: &Policy, answers: &[Ans
     Some(("it was not granted".to_owned(), hint))
 }
 
-fn of_secret(known: &KnownPlugin, right: &SecretRight, kept: &BTreeSet<SecretName>) -> Check {
+fn of_secret(known: &KnownPlugin, right: &SecretRight, kept: &BTreeSet<SecretId>) -> Check {
     let (handle, audience) = (right.name.handle(), &right.audience);
     let covered = right.audience.request().is_none_or(|to| known.grants.declares(&Effect::Fetch(to)));
     if !covered {
         let why = format!("`{handle}` for `{audience}` is not sent: the manifest asks for no requests to that host");
         return Check::warn("secret", why, "the plugin's author must add the host to `net` in plugin.toml");
     }
-    if !kept.contains(&right.name) {
-        let why = format!("`{handle}` for `{audience}` is not sent: none is kept");
+    if let Some(none) = none_kept(known, right, kept) {
+        let why = format!("`{handle}` for `{audience}` is not sent: {none}");
         return Check::warn("secret", why, format!("`acp-runtime secret set {}` keeps one", right.name));
     }
     Check::ok("secret", format!("`{right}`: it is kept, and nothing stands in the way, except in mode `plan`"))
@@ -195,7 +196,19 @@ fn meaning(by: &str, id: &PluginId) -> (String, String) {
     (why.to_owned(), hint)
 }
 
-fn kept(runtime: &Runtime) -> BTreeSet<SecretName> {
+/// That no secret is kept for this plugin; none where one is.
+fn none_kept(known: &KnownPlugin, right: &SecretRight, kept: &BTreeSet<SecretId>) -> Option<&'static str> {
+    if kept.contains(&SecretId::lent(right.name.clone(), known.plugin.publisher())) {
+        return None;
+    }
+    match kept.iter().find(|kept| kept.name == right.name) {
+        Some(orphan) if orphan.is_orphan() => Some("the one of that name was kept before it counted for whose plugin"),
+        Some(_) => Some("the one of that name is kept for a plugin of somebody else"),
+        None => Some("none is kept"),
+    }
+}
+
+fn kept(runtime: &Runtime) -> BTreeSet<SecretId> {
     // That they cannot be read is said elsewhere.
     runtime.keys.secrets().list().unwrap_or_default().into_iter().map(|(name, _)| name).collect()
 }
@@ -217,7 +230,7 @@ pub(super) async fn secrets(runtime: &Runtime) -> Vec<Check> {
 fn check(
     known: &KnownPlugin,
     right: &SecretRight,
-    kept: &BTreeSet<SecretName>,
+    kept: &BTreeSet<SecretId>,
     policy: &Policy,
     answers: &[Answer],
 ) -> Check {
@@ -233,11 +246,8 @@ fn check(
             hint,
         );
     }
-    if !kept.contains(&right.name) {
-        return Check::ok(
-            "plugins",
-            format!("{what}: none is kept (`acp-runtime secret set {}` keeps one)", right.name),
-        );
+    if let Some(none) = none_kept(known, right, kept) {
+        return Check::ok("plugins", format!("{what}: {none} (`acp-runtime secret set {}` keeps one)", right.name));
     }
     Check::ok("plugins", format!("{what}: it is kept"))
 }

@@ -91,11 +91,11 @@ impl Contents {
         self.plugins.iter().filter(|known| known.absence(wanted).is_none()).cloned().collect()
     }
 
-    /// The plugin that was loaded from the same file.
+    /// The plugin that was loaded from the same file, when the same key stood for it.
     fn installed(&self, id: &PluginId, installed: &Installed) -> Option<Arc<Plugin>> {
-        let mut ours = self.plugins.iter().filter(|known| known.origin == Origin::Installed);
-        let same = |known: &&KnownPlugin| known.plugin.id() == id && known.plugin.pinned() == Some(installed.digest);
-        ours.find(same).map(|known| known.plugin.clone())
+        let origin = PluginOrigin::Installed(installed.key);
+        let mut ours = self.plugins.iter().map(|known| &known.plugin).filter(|plugin| *plugin.origin() == origin);
+        ours.find(|plugin| plugin.id() == id && plugin.pinned() == Some(installed.digest)).cloned()
     }
 
     fn has(&self, plugin: &Arc<Plugin>) -> bool {
@@ -141,7 +141,7 @@ impl Found {
                 let package = package.with_origin(from);
                 let grants = package.manifest().grants(tier, granted);
                 let source = file.display().to_string();
-                self.take(KnownPlugin { plugin: shelf.host.load(package), origin, source, grants, key: None });
+                self.take(KnownPlugin { plugin: shelf.host.load(package), origin, source, grants });
             }
             Ok(_) => {}
             Err(error) => self.problems.push(Problem::unreadable(format!("{error} ({})", error.hint()))),
@@ -153,12 +153,11 @@ impl Found {
         if !self.admits(shelf, id, installed.publisher.as_deref(), Origin::Installed) {
             return;
         }
-        let read = || shelf.installed.package(&installed).map(|package| package.with_origin(PluginOrigin::Installed));
+        let read = || shelf.installed.package(&installed).map(|package| package.with_origin(PluginOrigin::Installed(installed.key)));
         match before.map_or_else(|| read().map(|package| shelf.host.load(package)), Ok) {
             Ok(plugin) if plugin.id() == id => {
                 let (grants, origin) = (installed.grants(plugin.manifest()), Origin::Installed);
-                let (source, key) = (installed.source, installed.key);
-                self.take(KnownPlugin { plugin, origin, source, grants, key });
+                self.take(KnownPlugin { plugin, origin, source: installed.source, grants });
             }
             Ok(plugin) => {
                 let message = format!("plugin `{id}`: its file is of `{}`", plugin.id());

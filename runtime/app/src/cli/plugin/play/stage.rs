@@ -23,7 +23,7 @@ use crate::authoring::drawing::{difference, drawn};
 use crate::compose::{Keys, Runtime, Stage};
 use crate::redaction::Redaction;
 use crate::secret::Secret;
-use crate::secrets::Keeping;
+use crate::secrets::{Keeping, SecretId};
 use crate::settings::{Paths, Place, Settings};
 
 /// What all cases have in common.
@@ -73,7 +73,7 @@ impl Ensemble {
         let keys = Keys::new(&settings, &paths, Redaction::default());
         for (handle, secret) in &case.secrets {
             let name = SecretName::of_plugin(&id, handle).map_err(|error| Failure::usage(error.to_string()))?;
-            keys.secrets().set(&name, &Secret::new(secret.clone()))?;
+            keys.secrets().set(&SecretId::lent(name, package.publisher()), &Secret::new(secret.clone()))?;
         }
         let props = Props::of(case);
         let stage = Stage { package, granted, network: props.clone(), programs: props.clone() };
