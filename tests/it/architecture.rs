@@ -1,6 +1,7 @@
 //! The checkable part of the house's invariants: who may name whom, and how big a room may grow.
 #![expect(clippy::disallowed_methods, reason = "this test reads the project's own source")]
 
+mod limits;
 mod reach;
 
 use std::collections::BTreeMap;

@@ -1,7 +1,40 @@
 //! The limits of a turn, as the configuration sets them, and room in the window, over the real binary.
 
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use acp_runtime_tests::runtime::build_folder;
 use acp_runtime_tests::{EditorOptions, Runtime};
-use serde_json::json;
+use serde_json::{Value, json};
+
+/// Each key of `[limits]`, and where a test runs into it that is configured so: a file of these tests and a part of it.
+const MET: &[(&str, &str, &str)] = &[
+    ("model_requests", include_str!("limits.rs"), "(\"model_requests = 5\", \"max_turn_requests\", 5"),
+    ("turn_seconds", include_str!("limits.rs"), ".config(\"[limits]\\nturn_seconds = 0.2\\n\")"),
+    ("turn_tokens", include_str!("limits.rs"), "(\"turn_tokens = 500\", \"max_tokens\", 5"),
+    ("turn_cost", include_str!("limits.rs"), "(\"turn_cost = 0.5\", \"max_tokens\", 5"),
+    ("same_calls", include_str!("limits.rs"), "[limits]\\nsame_calls = 0\\n"),
+    ("context_percent", include_str!("updates.rs"), ".configured(\"limits.context_percent = 0\\n\")"),
+    ("tool_output", include_str!("run.rs"), ".config(\"[limits]\\ntool_output = 4096\\n\")"),
+    ("hook_payload", include_str!("limits.rs"), "(\"hook_payload = 1024\\n\", \"user-message in part\")"),
+    ("message", include_str!("hostile_wire.rs"), ".config(\"limits.message = 65536\\n\")"),
+    ("session_days", include_str!("limits.rs"), "(\"session_days = 1\\n\", 1)"),
+    ("sessions", include_str!("limits.rs"), "(\"sessions = 2\\n\", 2)"),
+    ("audit_file", include_str!("audit.rs"), ".config(\"[limits]\\naudit_file = 2000"),
+    ("audit_files", include_str!("audit.rs"), "\\naudit_files = 3\\n\")"),
+];
+
+/// What is in `[limits.plugin]` is met by guests of the host's own tests.
+#[test]
+fn each_limit_of_the_configuration_is_met() {
+    let schema: Value = serde_json::from_str(include_str!("../../docs/config.schema.json")).unwrap();
+    let limits = schema["$defs"]["LimitSettings"]["properties"].as_object().expect("the keys of `[limits]`");
+    let known: BTreeSet<&str> = limits.keys().map(String::as_str).filter(|key| *key != "plugin").collect();
+    assert_eq!(known, MET.iter().map(|(key, ..)| *key).collect(), "no test runs into these, or they are none");
+    for (key, tests, part) in MET {
+        assert!(tests.contains(part), "`{key}`: `{part}` is nowhere");
+    }
+}
 
 /// Lists the folder for ever, each time in another way, at a tenth of a dollar.
 fn endless() -> String {
@@ -143,6 +176,50 @@ steps = [{ text = "three" }, { usage = { input = 150, output = 10, window = 1000
             assert_eq!((turn.text().as_str(), states), ("three", vec![json!("in_progress"), json!("completed")]));
         } else {
             assert_eq!((turn.text().as_str(), states), ("They count.three", vec![]));
+        }
+        editor.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_hook_is_told_as_much_as_is_configured() {
+    let replies = "quiet = true\nrepeat = true\n[[reply]]\nsteps = [{ text = \"ok\" }]\n";
+    for (limit, expected) in [("", "user-message"), ("hook_payload = 1024\n", "user-message in part")] {
+        let runtime = Runtime::scripted(replies).config(&format!(
+            "[limits]\n{limit}[limits.plugin]\nhook_milliseconds = 500\n[plugins]\nbundled = false\n"
+        ));
+        let guest = build_folder().join("guests/meddler.wasm").display().to_string();
+        assert_eq!(runtime.run(&["plugin", "install", "--yes", &guest]).code, Some(0));
+        let editor = runtime.editor().await;
+        let session = editor.new_session().await;
+        editor.prompt(&session, &"x".repeat(5000)).await;
+        let told = editor.prompt(&session, "/told").await.text();
+        assert!(told.split(", ").any(|told| told == expected), "{limit}: {told}");
+        editor.close().await;
+    }
+}
+
+/// A program that goes on forgets what is not to be kept, as soon as it has begun.
+#[tokio::test]
+async fn only_so_many_sessions_are_kept_and_only_so_long() {
+    let replies = "quiet = true\nrepeat = true\n[[reply]]\nsteps = [{ text = \"ok\" }]\n";
+    for (limit, kept) in [("session_days = 1\n", 1), ("sessions = 2\n", 2)] {
+        let runtime = Runtime::scripted(replies).config(&format!("[limits]\n{limit}[plugins]\nbundled = false\n"));
+        for prompt in ["one", "two", "three"] {
+            assert_eq!(runtime.run(&["run", prompt]).code, Some(0));
+        }
+        let listed = || runtime.run(&["session", "list", "--json"]).stdout.lines().count();
+        assert_eq!(listed(), 3);
+        let store = rusqlite::Connection::open(runtime.home().join("sessions.db")).unwrap();
+        let old = "UPDATE session SET updated = updated - 172800000000 WHERE id IN (SELECT id FROM session LIMIT 2)";
+        if limit.starts_with("session_days") {
+            assert_eq!(store.execute(old, []).unwrap(), 2);
+        }
+        drop(store);
+        let editor = runtime.editor().await;
+        let begin = Instant::now();
+        while listed() != kept {
+            assert!(begin.elapsed() < Duration::from_secs(20), "{limit}: {} are kept", listed());
         }
         editor.close().await;
     }

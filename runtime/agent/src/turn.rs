@@ -178,7 +178,7 @@ impl TurnContext {
         let tools = self.tools.now();
         let (model, effort) = self.options.seat().get();
         let mut meter = Meter::new(&self.budget, &self.outbox);
-        let mut repeats = Repeats::new(self.budget.limits().same_calls);
+        let mut repeats = Repeats::new(self.budget.same_calls());
         let mut room = Room::default();
         self.project.look_again();
         loop {

@@ -343,13 +343,13 @@ impl Runtime {
         let hooks = hooks.told_at_most(settings.limits.hook_payload.size());
         let mut tools = ToolCatalog::new(options.switches().clone());
         let terminal = face.terminal(&id, &roots, self.commands.terminal(&roots));
-        let files = workspace.clone();
+        let (files, turn) = (workspace.clone(), settings.limits.turn());
         let surroundings = Surroundings {
             workspace,
             roots: roots.clone(),
             elicitor,
             terminal: Arc::new(OrderedTerminal::new(outbox.clone(), terminal)),
-            shell: self.commands.limits(settings.limits.tool_output.get()),
+            shell: self.commands.limits(turn.tool_output),
             network: Network { desk: self.desk.clone(), gate: gate.clone() },
             events: Arc::new(outbox.clone()),
         };
@@ -369,7 +369,7 @@ impl Runtime {
             add(commands.add(Arc::new(TrustCommand::new(root, self.store.clone(), self.audit.clone(), question))));
         }
         tools.follow(servers.clone());
-        let (system_prompt, budget) = (setup.system_prompt, Budget::new(settings.limits.turn()));
+        let (system_prompt, budget) = (setup.system_prompt, Budget::new(turn));
         let project = Project::new(roots, files, disk, settings.context.budget());
         let project = Arc::new(project.with(additions).steered_by(brought.steering()));
         let subagents = Subagents {

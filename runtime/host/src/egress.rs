@@ -70,7 +70,7 @@ enum Way {
 /// Where one plugin's requests are sent from, or those of all native tools: its limits hold for all of them together.
 pub struct Desk {
     egress: Arc<Egress>,
-    limits: NetLimits,
+    net: NetLimits,
     turns: Arc<Semaphore>,
     /// Keeps out of answers what was sent.
     filter: Filter,
@@ -126,13 +126,13 @@ impl Egress {
     }
 
     /// A desk with these limits, from which no secrets are sent.
-    pub fn desk(self: &Arc<Self>, limits: NetLimits) -> Desk {
-        self.desk_of(limits, Filter::default())
+    pub fn desk(self: &Arc<Self>, net: NetLimits) -> Desk {
+        self.desk_of(net, Filter::default())
     }
 
     /// A desk with these limits, whose answers go through `filter`.
-    pub(crate) fn desk_of(self: &Arc<Self>, limits: NetLimits, filter: Filter) -> Desk {
-        Desk { egress: self.clone(), turns: Arc::new(Semaphore::new(limits.requests)), limits, filter }
+    pub(crate) fn desk_of(self: &Arc<Self>, net: NetLimits, filter: Filter) -> Desk {
+        Desk { egress: self.clone(), turns: Arc::new(Semaphore::new(net.requests)), net, filter }
     }
 
     /// Where the host is. One address that is not to be reached is enough to reach none.
@@ -162,7 +162,7 @@ impl Egress {
 impl Desk {
     /// The limits of its requests.
     pub fn limits(&self) -> &NetLimits {
-        &self.limits
+        &self.net
     }
 
     /// Sends a request, hop by hop, and gives what comes back. `permit` is one for the first hop, where there is one
@@ -174,7 +174,8 @@ impl Desk {
         mut request: Request,
         manner: Manner,
     ) -> Result<Response, EgressError> {
-        let whole = manner.time.map_or(self.limits.time.whole, |time| time.min(self.limits.time.whole));
+        let most = self.net.time.whole;
+        let whole = manner.time.map_or(most, |time| time.min(most));
         let (mut left, mut hops, mut given) = (whole, 0, permit);
         loop {
             let effect = request.target.effect();
@@ -208,8 +209,9 @@ impl Desk {
                 });
             };
             hops += 1;
-            if hops > self.limits.redirects {
-                return Err(EgressError::Redirect(format!("it redirects more than {} times", self.limits.redirects)));
+            let most = self.net.redirects;
+            if hops > most {
+                return Err(EgressError::Redirect(format!("it redirects more than {most} times")));
             }
             request = next;
         }
@@ -231,14 +233,14 @@ impl Desk {
         let turn = self.turns.clone().acquire_owned().await.map_err(|error| unreachable(&host, &error))?;
         let opened = match &self.egress.0 {
             Way::Network { reach, tls } => {
-                let addresses = Egress::addresses(&**reach, target, self.limits.addresses).await?;
-                connection::open(target, &addresses, (&**reach, tls), &self.limits).await
+                let addresses = Egress::addresses(&**reach, target, self.net.addresses).await?;
+                connection::open(target, &addresses, (&**reach, tls), &self.net).await
             }
-            Way::Played(play) => connection::begin(played::connect(play.clone(), target), &self.limits).await,
+            Way::Played(play) => connection::begin(played::connect(play.clone(), target), &self.net).await,
         };
-        let Connection { mut sender, lead } =
+        let Connection { mut sender, lead, headers } =
             opened.map_err(|reason| EgressError::Unreachable { host: host.clone(), reason })?;
-        let answer = sender.send_request(written(request)?).await.map_err(|error| self.failed(&host, &error))?;
+        let answer = sender.send_request(written(request)?).await.map_err(|error| failed(&host, &error, headers))?;
         let (mut head, incoming) = answer.into_parts();
         let packed = unpack(&host, &mut head.headers, &incoming)?;
         for name in HOP_BY_HOP {
@@ -255,22 +257,21 @@ impl Desk {
             }
         }
         let course = Course { host, end, time, lead, turn, filter: self.filter.stream() };
-        Ok((head, Body::new(incoming, packed, course, &self.limits)))
+        Ok((head, Body::new(incoming, packed, course, &self.net)))
     }
+}
 
-    fn failed(&self, host: &str, error: &hyper::Error) -> EgressError {
-        if error.is_parse_too_large() {
-            let most = &self.limits.answered;
-            return EgressError::Limit(format!(
-                "the answer of `{host}` has more than {} headers or {} bytes of them",
-                most.headers, most.header_bytes
-            ));
-        }
-        if error.is_parse() {
-            return EgressError::Answer { host: host.to_owned(), reason: error.to_string() };
-        }
-        unreachable(host, error)
+/// Why there was no answer that fits, of which so many headers are taken, and so many bytes of them.
+fn failed(host: &str, error: &hyper::Error, (most, bytes): (usize, usize)) -> EgressError {
+    if error.is_parse_too_large() {
+        return EgressError::Limit(format!(
+            "the answer of `{host}` has more than {most} headers or {bytes} bytes of them"
+        ));
     }
+    if error.is_parse() {
+        return EgressError::Answer { host: host.to_owned(), reason: error.to_string() };
+    }
+    unreachable(host, error)
 }
 
 /// The request as it is sent.

@@ -18,7 +18,7 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConf
 use self::cache::CompileCache;
 use self::clock::Clock;
 pub(crate) use self::clock::TICK;
-use crate::limits::{MEMORY_RANGE, SpaceLimits};
+use crate::limits::{MEMORY_RANGE, Slots};
 use crate::package::Digest;
 
 /// Instances that exist at the same time in one process; further calls wait.
@@ -51,7 +51,7 @@ pub(crate) struct HostEngine {
 
 impl HostEngine {
     /// Starts the engine, with room for instances of that size. Compiled code is kept in `cache`, where there is one.
-    pub(crate) fn new(cache: Option<PathBuf>, widest: &SpaceLimits) -> Result<Self, EngineError> {
+    pub(crate) fn new(cache: Option<PathBuf>, widest: &Slots) -> Result<Self, EngineError> {
         let start = |allocation| Self::start(allocation, widest).map(|engine| (engine, allocation));
         let engine = start(Allocation::Pool).or_else(|error| {
             tracing::warn!("no pool of instances ({error:#}): plugin calls will be slower");
@@ -63,7 +63,7 @@ impl HostEngine {
         Ok(Self { engine, allocation, clock, slots: Arc::new(Semaphore::new(SLOTS as usize)), cache })
     }
 
-    fn start(allocation: Allocation, widest: &SpaceLimits) -> wasmtime::Result<Engine> {
+    fn start(allocation: Allocation, widest: &Slots) -> wasmtime::Result<Engine> {
         let mut config = settings(allocation);
         config.max_wasm_stack(widest.stack).async_stack_size(widest.stack + HOST_STACK);
         if allocation == Allocation::Pool {
@@ -147,19 +147,19 @@ pub(crate) fn told(error: &wasmtime::Error) -> String {
 }
 
 /// Slots for as much as the limits allow to any instance; only address space is reserved for them.
-fn pool(space: &SpaceLimits) -> PoolingAllocationConfig {
+fn pool(slots: &Slots) -> PoolingAllocationConfig {
     let most = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let each = |count: usize| most(count).saturating_mul(SLOTS);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(SLOTS)
-        .total_core_instances(each(space.instances))
-        .total_memories(each(space.memories))
-        .total_tables(each(space.tables))
+        .total_core_instances(each(slots.instances))
+        .total_memories(each(slots.memories))
+        .total_tables(each(slots.tables))
         .total_stacks(SLOTS)
         .max_memory_size(usize::try_from(*MEMORY_RANGE.end()).unwrap_or(usize::MAX))
-        .table_elements(space.table_elements)
-        .max_tables_per_module(most(space.tables))
-        .max_memories_per_module(most(space.memories))
+        .table_elements(slots.table_elements)
+        .max_tables_per_module(most(slots.tables))
+        .max_memories_per_module(most(slots.memories))
         .max_component_instance_size(4 << 20)
         .max_unused_warm_slots(8)
         .linear_memory_keep_resident(64 << 10)
@@ -170,11 +170,12 @@ fn pool(space: &SpaceLimits) -> PoolingAllocationConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::SpaceLimits;
 
     #[test]
     fn both_kinds_of_engine_run_code() {
         for allocation in [Allocation::Pool, Allocation::OnDemand] {
-            let engine = HostEngine::start(allocation, &SpaceLimits::default()).unwrap();
+            let engine = HostEngine::start(allocation, &Slots::of(&SpaceLimits::default(), 512 << 10)).unwrap();
             let bytes =
                 wat::parse_str("(component (core module $m (memory 1)) (core instance (instantiate $m)))").unwrap();
             let code = precompile(&bytes, allocation).unwrap();

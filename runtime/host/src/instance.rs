@@ -20,7 +20,7 @@ pub(crate) use self::warm::WarmSeat;
 use crate::bindings::{self, Exports, Guest, GuestError};
 use crate::compile::CompileManner;
 use crate::engine::{Allocation, HostEngine, told};
-use crate::limits::SpaceLimits;
+use crate::limits::Slots;
 use crate::package::Digest;
 use crate::scope::Mount;
 use crate::state::{Call, PluginState};
@@ -52,7 +52,7 @@ impl<T, F> Work<T> for F where
 
 impl Sandbox {
     /// Starts the engine, with room for instances of that size. Compiled code is kept in `cache`, where there is one.
-    pub(crate) fn new(cache: Option<PathBuf>, widest: &SpaceLimits) -> Result<Self, CallError> {
+    pub(crate) fn new(cache: Option<PathBuf>, widest: &Slots) -> Result<Self, CallError> {
         let engine = HostEngine::new(cache, widest).map_err(|error| CallError::Unusable(error.to_string()))?;
         let mut linker = Linker::new(engine.engine());
         bindings::link(&mut linker).map_err(|error| CallError::Unusable(format!("{error:#}")))?;
@@ -170,13 +170,13 @@ impl Compiled {
             biased;
             done = working => done.filter(|_| !cancel.is_cancelled()).unwrap_or(Err(CallError::Cancelled)),
             () = cancelled => Err(CallError::Cancelled),
-            () = deadline.expired() => Err(CallError::TimedOut(format!("it took longer than {:?}", limits.time.wall))),
+            () = deadline.expired() => Err(CallError::TimedOut(format!("it took longer than {:?}", deadline.whole()))),
         }
     }
 
     async fn begin(&self, call: Call, mounts: Vec<Mount>) -> Result<Kept, CallError> {
         let slot = self.sandbox.engine.slot().await;
-        let (crossing, handles) = (call.limits.traffic.crossing, call.limits.space.handles);
+        let (crossing, handles) = (call.crossing, call.handles);
         let state = PluginState::new(call, &mounts)
             .map_err(|error| CallError::Unusable(format!("a folder cannot be opened for the plugin: {error}")))?;
         let mut store = Store::new(self.sandbox.engine.engine(), state);

@@ -117,11 +117,11 @@ impl KvDesk {
         expected: Option<u64>,
     ) -> Result<u64, KvError> {
         self.check_key(key)?;
-        let limits = &self.limits.kv;
-        if value.len() > limits.value {
-            return Err(KvError::Limit(format!("the value has {} bytes; at most {}", value.len(), limits.value)));
+        let (size, most) = (value.len(), self.limits.kv.value);
+        if size > most {
+            return Err(KvError::Limit(format!("the value has {size} bytes; at most {most}")));
         }
-        self.store.set(space, key, value, expected, limits.total).await
+        self.store.set(space, key, value, expected, self.limits.kv.total).await
     }
 
     pub(crate) async fn delete(&self, space: &KvSpace, key: &str) -> Result<bool, KvError> {

@@ -1,8 +1,9 @@
 //! How much a plugin may use: every limit with its default, its unit and its reason.
 //!
 //! Each field is read in exactly one place, named in its comment, and has a name by which it is configured ([`LIMITS`]).
-//! Knows nothing about how a limit is kept; `tests/it/limits.rs` walks the names and has a guest meet each one, and the
-//! hostile guests try to break them.
+//! There it is called by its group and its name, `kv.total`: `tests/it/architecture/limits.rs` of the workspace looks for
+//! that. Knows nothing about how a limit is kept; `tests/it/limits.rs` walks the names and has a guest meet each one, and
+//! the hostile guests try to break them.
 
 mod book;
 mod catalog;
@@ -12,6 +13,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 pub use self::book::LimitBook;
+pub(crate) use self::book::Slots;
 pub use self::catalog::{Kind, LIMITS, Limit, LimitTable, Unit};
 pub use self::text::show_bytes;
 pub(crate) use self::text::{parse_bytes, parse_duration};
@@ -277,6 +279,13 @@ pub struct NetLimits {
     pub answered: MessageLimits,
     /// How long it may take.
     pub time: NetTimes,
+}
+
+impl NetLimits {
+    /// Bytes of the headers that a guest may hold, sent or answered, as they are held: that takes more than they are sent in.
+    pub(crate) fn held_headers(&self) -> usize {
+        2 * self.sent.header_bytes.max(self.answered.header_bytes)
+    }
 }
 
 /// How large a message may be.

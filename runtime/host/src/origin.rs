@@ -22,7 +22,7 @@ pub enum PluginOrigin {
     Project(String),
 }
 
-impl Publisher {
+impl PluginOrigin {
     /// The fingerprint of the key that it was signed with, where a publisher stands for it.
     pub fn key(&self) -> Option<Digest> {
         match self {

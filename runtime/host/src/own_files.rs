@@ -98,17 +98,21 @@ impl OwnFiles {
         let meter = if let Some(meter) = meters.get(project).and_then(Weak::upgrade) {
             meter
         } else {
-            let meter = Arc::new(Meter::of(&dir, self.limits.folders.data, self.limits.folders.entries)?);
+            let meter = Arc::new(self.meter(&dir, self.limits.folders.data)?);
             meters.insert(project.to_owned(), Arc::downgrade(&meter));
             meter
         };
         Ok(Own { which: OwnFolder::Data, dir, meter, temporary: None })
     }
 
+    fn meter(&self, dir: &Dir, bytes: u64) -> io::Result<Meter> {
+        Meter::of(dir, bytes, self.limits.folders.entries)
+    }
+
     fn open_tmp(&self) -> io::Result<Own> {
         let temporary = tempfile::Builder::new().prefix("acp-runtime-").tempdir()?;
         let dir = Dir::open_ambient_dir(temporary.path(), ambient_authority())?;
-        let meter = Arc::new(Meter::of(&dir, self.limits.folders.tmp, self.limits.folders.entries)?);
+        let meter = Arc::new(self.meter(&dir, self.limits.folders.tmp)?);
         Ok(Own { which: OwnFolder::Tmp, dir, meter, temporary: Some(temporary) })
     }
 }

@@ -159,7 +159,7 @@ impl PluginHost {
     /// A host that keeps compiled code in `cache`, if that is given. Nothing is started yet.
     pub fn new(cache: Option<PathBuf>, limits: impl Into<LimitBook>, ports: Ports) -> Arc<Self> {
         let limits = limits.into();
-        let workshop = Workshop::new(cache, limits.widest());
+        let workshop = Workshop::new(cache, limits.widest(limits.usual().space.stack));
         Arc::new(Self { workshop: Arc::new(workshop), limits, surroundings: Surroundings { ports, kept: None } })
     }
 
@@ -194,7 +194,7 @@ impl PluginHost {
             specs: Arc::new(Specs::new(manifest)),
             desks: self.surroundings.desks(origin, &manifest.id, &limits, &manifest.ceiling()),
             surroundings: self.surroundings.clone(),
-            calls: Turns::new(limits.traffic.calls),
+            calls: Turns::of_calls(&limits, None),
             hooks: HookDesk::new(&limits),
             package: Arc::new(package),
             limits,
@@ -348,15 +348,19 @@ fn new_call(
     session: Option<SessionCall>,
     cancel: CancellationToken,
 ) -> Call {
+    let cpu = limits.time.cpu;
     Call {
         plugin: plugin.clone(),
         limits: limits.clone(),
         desks: desks.clone(),
         session,
         deadline: Deadline::after(limits.time.wall),
-        ticks: u64::try_from(limits.time.cpu.as_millis() / TICK.as_millis()).unwrap_or(u64::MAX),
+        cpu,
+        ticks: u64::try_from(cpu.as_millis() / TICK.as_millis()).unwrap_or(u64::MAX),
+        crossing: limits.traffic.crossing,
+        handles: limits.space.handles,
         cancel,
-        log: CallLog::new(plugin.clone(), limits.clone(), record.clone(), desks.secrets.filter().clone()),
+        log: CallLog::new(plugin.clone(), &limits.traffic, record.clone(), desks.secrets.filter().clone()),
         runs: 0,
         thread: CallThread::default(),
     }

@@ -32,7 +32,7 @@ pub(crate) use self::log::CallLog;
 use crate::call_thread::CallThread;
 use crate::egress::{Desk, Gatekeeper};
 use crate::kv::KvDesk;
-use crate::limits::{Limits, SpaceLimits};
+use crate::limits::Limits;
 use crate::own_files::OwnFiles;
 use crate::scope::{Mount, SessionScope};
 use crate::secrets::SecretDesk;
@@ -63,8 +63,14 @@ pub(crate) struct Call {
     pub(crate) session: Option<SessionCall>,
     /// When it must be over.
     pub(crate) deadline: Deadline,
-    /// For how many epochs the guest may still compute.
+    /// How long the guest itself may compute.
+    pub(crate) cpu: Duration,
+    /// For how many epochs it still may.
     pub(crate) ticks: u64,
+    /// Bytes that the guest may have copied to the host at once.
+    pub(crate) crossing: usize,
+    /// Handles that the guest may hold.
+    pub(crate) handles: usize,
     /// When the caller does not want it any more.
     pub(crate) cancel: CancellationToken,
     /// Where its lines go.
@@ -310,10 +316,14 @@ impl PluginState {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.space.resources);
         let mut http = WasiHttpCtx::new();
-        // As they are held, which takes more than they are sent in.
-        http.set_field_size_limit(2 * limits.net.sent.header_bytes.max(limits.net.answered.header_bytes));
+        http.set_field_size_limit(limits.net.held_headers());
         let (files, limiter) = (Files::new(mounted, granted), Limiter::new(limits));
         Ok(Self { wasi: wasi.build(), http, table, files, limiter, call })
+    }
+
+    /// How many things the guest may have open.
+    pub(crate) fn resources(&self) -> usize {
+        self.table.max_capacity()
     }
 
     /// What the guest's handles stand for.
@@ -357,41 +367,39 @@ impl Limiter {
     fn new(limits: Arc<Limits>) -> Self {
         Self { limits, memory: 0, refused: None }
     }
-
-    fn space(&self) -> &SpaceLimits {
-        &self.limits.space
-    }
 }
 
 impl ResourceLimiter for Limiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> Result<bool> {
         let total = self.memory.saturating_add(desired.saturating_sub(current));
-        let fits = u64::try_from(total).is_ok_and(|total| total <= self.space().memory);
+        let most = self.limits.space.memory;
+        let fits = u64::try_from(total).is_ok_and(|total| total <= most);
         if fits {
             self.memory = total;
         } else {
-            self.refused = Some(format!("more memory than {}", crate::limits::show_bytes(self.space().memory)));
+            self.refused = Some(format!("more memory than {}", crate::limits::show_bytes(most)));
         }
         Ok(fits)
     }
 
     fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> Result<bool> {
-        let fits = desired <= self.space().table_elements;
+        let most = self.limits.space.table_elements;
+        let fits = desired <= most;
         if !fits {
-            self.refused = Some(format!("a table of more than {} elements", self.space().table_elements));
+            self.refused = Some(format!("a table of more than {most} elements"));
         }
         Ok(fits)
     }
 
     fn instances(&self) -> usize {
-        self.space().instances
+        self.limits.space.instances
     }
 
     fn tables(&self) -> usize {
-        self.space().tables
+        self.limits.space.tables
     }
 
     fn memories(&self) -> usize {
-        self.space().memories
+        self.limits.space.memories
     }
 }

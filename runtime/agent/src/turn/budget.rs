@@ -6,6 +6,7 @@
 //! without children does. Pure but for the waiting; tested here and in `tests/it`.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -28,9 +29,29 @@ impl Budget {
         Self { limits, ledger: Arc::new(Mutex::new(Arc::new(Ledger::new(limits)))) }
     }
 
-    /// How far whoever has it may go.
-    pub fn limits(&self) -> &TurnLimits {
-        &self.limits
+    /// Requests that whoever has it may make.
+    pub(super) fn model_requests(&self) -> u32 {
+        self.limits.model_requests
+    }
+
+    /// Bytes of a call's text that are kept and shown to the model.
+    pub(super) fn tool_output(&self) -> usize {
+        self.limits.tool_output
+    }
+
+    /// The time that a turn may take.
+    pub(super) fn time(&self) -> Option<Duration> {
+        self.limits.time
+    }
+
+    /// How often the same call may be made.
+    pub(super) fn same_calls(&self) -> u32 {
+        self.limits.same_calls
+    }
+
+    /// The share of the window, in percent, at which room is made; none for never.
+    pub(super) fn context(&self) -> Option<u8> {
+        Some(self.limits.context).filter(|percent| *percent > 0)
     }
 
     /// A turn begins, with nothing used. What still works for the one before counts for that.
@@ -41,7 +62,7 @@ impl Budget {
     /// What is left of this turn's, for a child that may make so many requests.
     pub(crate) fn for_child(&self, model_requests: u32) -> Self {
         let limits = TurnLimits {
-            model_requests: model_requests.min(self.limits.model_requests),
+            model_requests: model_requests.min(self.model_requests()),
             // The time of the turn that it works for ends it.
             time: None,
             ..self.limits
@@ -109,9 +130,9 @@ impl Ledger {
         Self { limits, state: Mutex::default(), answered: Notify::new(), clock: OnceLock::new() }
     }
 
-    /// How far the turn may go.
-    pub(super) fn limits(&self) -> &TurnLimits {
-        &self.limits
+    /// Whether a child that may make so many requests has fewer than the turn.
+    pub(super) fn is_share(&self, model_requests: u32) -> bool {
+        model_requests < self.limits.model_requests
     }
 
     /// The turn's time, which begins when it is first asked for.
@@ -234,7 +255,7 @@ mod tests {
         let made = AtomicU32::new(1);
         let child = async || {
             let child = budget.for_child(own);
-            for _ in 0..child.limits().model_requests {
+            for _ in 0..child.model_requests() {
                 let Ok(request) = child.ledger().request(10).await else { return };
                 made.fetch_add(1, Ordering::Relaxed);
                 for _ in 0..5 {

@@ -96,7 +96,7 @@ impl TurnContext {
         let outcome = if cancel.is_cancelled() { self.broken_off(outcome) } else { outcome };
         let mut update = match &outcome {
             Ok(outcome) => self.completed(call, outcome).await,
-            Err(error) => failed(call, error, self.budget.limits().tool_output),
+            Err(error) => failed(call, error, self.budget.tool_output()),
         };
         if let Some((tool, changed_by, changed)) = made {
             if !local {
@@ -204,7 +204,7 @@ impl TurnContext {
     /// The client is shown the beginning of a long text and where the whole is; the model gets as much as the limit
     /// lets through.
     async fn completed(&self, call: ToolCallId, outcome: &ToolOutcome) -> ToolCallUpdate {
-        let limit = self.budget.limits().tool_output;
+        let limit = self.budget.tool_output();
         let text = outcome.for_model();
         let for_model = cut(&text, limit);
         let shown = SHOWN.min(limit);

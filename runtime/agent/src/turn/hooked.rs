@@ -67,7 +67,7 @@ impl TurnContext {
         let Some(text) = update.for_model.take() else { return update };
         let call = self.gate.known_call(&update.id).clone();
         let failed = update.status == Some(ToolCallStatus::Failed);
-        let mut matter = AnswerMatter { call: &call, tool, failed, text, limit: self.budget.limits().tool_output };
+        let mut matter = AnswerMatter { call: &call, tool, failed, text, limit: self.budget.tool_output() };
         let passage = tokio::select! {
             biased;
             // The model is not asked again in this turn; in the next one it must not see what a hook would have kept back.

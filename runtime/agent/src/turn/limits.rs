@@ -135,8 +135,8 @@ impl<'a> Meter<'a> {
 
     /// Counts a request that is to be made, and warns of limits that are near; fails with the one that is reached.
     pub(super) async fn request(&mut self) -> Result<Request, Reached> {
-        let own = self.budget.limits().model_requests;
-        if self.requests >= own && own < self.ledger.limits().model_requests {
+        let own = self.budget.model_requests();
+        if self.requests >= own && self.ledger.is_share(own) {
             return Err(Reached::Task(own));
         }
         let tokens = u64::try_from(self.outbox.bytes() / TOKEN).unwrap_or(u64::MAX);
@@ -172,7 +172,7 @@ impl Clock {
 
 /// Done when the turn has taken the time of its budget; never without a limit.
 pub(super) async fn overdue(budget: &Budget, outbox: &Outbox) -> Duration {
-    let Some(time) = budget.limits().time else { return std::future::pending().await };
+    let Some(time) = budget.time() else { return std::future::pending().await };
     let clock = budget.ledger().clock(outbox);
     loop {
         let left = time.saturating_sub(clock.elapsed(outbox));

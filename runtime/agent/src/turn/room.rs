@@ -46,7 +46,7 @@ impl TurnContext {
     /// Whether a request that was too long can be made shorter: once in a turn, and where that is wanted at all. What the
     /// person has just said is never cut.
     pub(super) fn may_make_room(&self, room: &Room) -> bool {
-        !room.overflowed && self.budget.limits().context > 0 && self.outbox.keeps_task()
+        !room.overflowed && self.budget.context().is_some() && self.outbox.keeps_task()
     }
 
     /// Makes room after a request that was too long, as much as can be had. A summary that fails is told of.
@@ -77,7 +77,7 @@ impl TurnContext {
     }
 
     fn is_full(&self, ContextSize { used, window }: ContextSize) -> bool {
-        let limit = u64::from(self.budget.limits().context);
-        limit > 0 && used.saturating_mul(100) >= window.saturating_mul(limit)
+        let reaches = |percent: u8| used.saturating_mul(100) >= window.saturating_mul(percent.into());
+        self.budget.context().is_some_and(reaches)
     }
 }

@@ -21,24 +21,25 @@ pub(super) struct FlatNode {
 }
 
 /// Builds the tree. A parent stands before its children, so there can be no cycle.
-pub(super) fn build(flat: Vec<FlatNode>, limits: &PanelLimits) -> Result<PanelNode, GuestError> {
-    if flat.len() > limits.nodes {
-        let (count, most) = (flat.len(), limits.nodes);
+pub(super) fn build(flat: Vec<FlatNode>, panel: &PanelLimits) -> Result<PanelNode, GuestError> {
+    let (count, most) = (flat.len(), panel.nodes);
+    if count > most {
         return Err(GuestError::TooMuch(format!("the panel has {count} nodes; at most {most}")));
     }
-    check_shape(&flat, limits)?;
+    check_shape(&flat, panel.depth)?;
     // From the last to the first: a node's children are complete when it is reached.
-    let mut data_left = limits.total_data;
+    let most_data = panel.total_data;
+    let mut data_left = most_data;
     let mut waiting: Vec<Vec<PanelNode>> = flat.iter().map(|_| Vec::new()).collect();
     let mut root = None;
     for node in flat.into_iter().rev() {
         let mut children = waiting.pop().unwrap_or_default();
         children.reverse();
         let parent = node.parent;
-        data_left = data_left.checked_sub(node.data.len()).ok_or_else(|| {
-            GuestError::TooMuch(format!("the panel's data has more than {} bytes", limits.total_data))
-        })?;
-        let node = complete(node, children, limits)?;
+        data_left = data_left
+            .checked_sub(node.data.len())
+            .ok_or_else(|| GuestError::TooMuch(format!("the panel's data has more than {most_data} bytes")))?;
+        let node = complete(node, children, panel)?;
         match parent.and_then(|parent| waiting.get_mut(parent as usize)) {
             Some(siblings) => siblings.push(node),
             None => root = Some(node),
@@ -47,7 +48,7 @@ pub(super) fn build(flat: Vec<FlatNode>, limits: &PanelLimits) -> Result<PanelNo
     root.ok_or_else(|| GuestError::Refused("the panel has no nodes".to_owned()))
 }
 
-fn check_shape(flat: &[FlatNode], limits: &PanelLimits) -> Result<(), GuestError> {
+fn check_shape(flat: &[FlatNode], deepest: usize) -> Result<(), GuestError> {
     let mut depths: Vec<usize> = Vec::with_capacity(flat.len());
     let mut ids = HashSet::with_capacity(flat.len());
     for (index, node) in flat.iter().enumerate() {
@@ -66,23 +67,24 @@ fn check_shape(flat: &[FlatNode], limits: &PanelLimits) -> Result<(), GuestError
                 None => return Err(refused(node, "its parent does not stand before it")),
             },
         };
-        if depth > limits.depth {
-            return Err(GuestError::TooMuch(format!("the panel has more than {} levels", limits.depth)));
+        if depth > deepest {
+            return Err(GuestError::TooMuch(format!("the panel has more than {deepest} levels")));
         }
         depths.push(depth);
     }
     Ok(())
 }
 
-fn complete(node: FlatNode, children: Vec<PanelNode>, limits: &PanelLimits) -> Result<PanelNode, GuestError> {
+fn complete(node: FlatNode, children: Vec<PanelNode>, panel: &PanelLimits) -> Result<PanelNode, GuestError> {
+    let longest = panel.label;
     for (what, text) in [("id", &node.id), ("label", &node.label), ("kind", &node.kind)] {
-        if text.len() > limits.label {
-            let (size, most) = (text.len(), limits.label);
-            return Err(GuestError::TooMuch(format!("a node's {what} has {size} bytes; at most {most}")));
+        let size = text.len();
+        if size > longest {
+            return Err(GuestError::TooMuch(format!("a node's {what} has {size} bytes; at most {longest}")));
         }
     }
-    if node.data.len() > limits.data {
-        let (size, most) = (node.data.len(), limits.data);
+    let (size, most) = (node.data.len(), panel.data);
+    if size > most {
         return Err(GuestError::TooMuch(format!("a node's data has {size} bytes; at most {most}")));
     }
     let data = match node.data.as_str() {
@@ -95,7 +97,7 @@ fn complete(node: FlatNode, children: Vec<PanelNode>, limits: &PanelLimits) -> R
     let known_style = ["active", "dim", "warn"].contains(&node.style.as_str());
     let style = if known_style { node.style.clone() } else { String::new() };
     Ok(PanelNode {
-        label: plain::line(&node.label, limits.label),
+        label: plain::line(&node.label, longest),
         kind: node.kind,
         id: node.id,
         expanded: node.expanded,

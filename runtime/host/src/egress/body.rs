@@ -72,17 +72,18 @@ impl io::Write for Unpacked {
 }
 
 impl Body {
-    pub(super) fn new(incoming: Incoming, packed: bool, course: Course, limits: &NetLimits) -> Self {
-        let unpacked = Unpacked { bytes: Vec::new(), room: limits.answered.body };
+    pub(super) fn new(incoming: Incoming, packed: bool, course: Course, net: &NetLimits) -> Self {
+        let most = net.answered.body;
+        let unpacked = Unpacked { bytes: Vec::new(), room: most };
         Self {
             incoming,
             unpacking: packed.then(|| MultiGzDecoder::new(unpacked)),
             host: course.host,
             end: course.end,
             time: course.time,
-            idle: limits.time.idle,
-            left: limits.answered.body as u64,
-            most: limits.answered.body,
+            idle: net.time.idle,
+            left: most as u64,
+            most,
             over: false,
             filter: course.filter,
             _lead: course.lead,

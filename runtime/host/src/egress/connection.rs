@@ -53,6 +53,8 @@ fn configure() -> Result<ClientConfig, rustls::Error> {
 pub(super) struct Connection {
     pub(super) sender: http1::SendRequest<Full<Bytes>>,
     pub(super) lead: Lead,
+    /// How many headers of an answer are taken, and how many bytes of them.
+    pub(super) headers: (usize, usize),
 }
 
 /// Whoever drives a connection, as long as this lives.
@@ -69,9 +71,9 @@ pub(super) async fn open(
     target: &Target,
     addresses: &[IpAddr],
     (reach, tls): (&dyn Reach, &Tls),
-    limits: &NetLimits,
+    net: &NetLimits,
 ) -> Result<Connection, String> {
-    let stream = connect(target.port(), addresses, reach, limits).await.map_err(|error| error.to_string())?;
+    let stream = connect(target.port(), addresses, reach, net).await.map_err(|error| error.to_string())?;
     // What is sent is a request and then nothing for long.
     stream.set_nodelay(true).map_err(|error| error.to_string())?;
     let stream: Box<dyn Stream> = if target.is_https() {
@@ -82,29 +84,30 @@ pub(super) async fn open(
     } else {
         Box::new(stream)
     };
-    begin(stream, limits).await
+    begin(stream, net).await
 }
 
 /// Speaks HTTP over a stream.
 pub(super) async fn begin(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    limits: &NetLimits,
+    net: &NetLimits,
 ) -> Result<Connection, String> {
     let mut builder = http1::Builder::new();
-    builder.max_headers(limits.answered.headers).max_header_size(limits.answered.header_bytes);
+    let headers = (net.answered.headers, net.answered.header_bytes);
+    builder.max_headers(headers.0).max_header_size(headers.1);
     let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
     let driver = tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!("a connection ended: {error}");
         }
     });
-    Ok(Connection { sender, lead: Lead(driver.abort_handle()) })
+    Ok(Connection { sender, lead: Lead(driver.abort_handle()), headers })
 }
 
-async fn connect(port: u16, addresses: &[IpAddr], reach: &dyn Reach, limits: &NetLimits) -> io::Result<TcpStream> {
+async fn connect(port: u16, addresses: &[IpAddr], reach: &dyn Reach, net: &NetLimits) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "its name has no address");
     for &address in addresses {
-        match tokio::time::timeout(limits.time.connect, reach.connect(SocketAddr::new(address, port))).await {
+        match tokio::time::timeout(net.time.connect, reach.connect(SocketAddr::new(address, port))).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => last = error,
             Err(_) => last = io::Error::new(io::ErrorKind::TimedOut, "no connection came about in time"),

@@ -74,7 +74,7 @@ impl Request {
     }
 
     /// With one more header.
-    pub fn with_header(mut self, name: &str, value: &[u8], limits: &NetLimits) -> Result<Self, EgressError> {
+    pub fn with_header(mut self, name: &str, value: &[u8], net: &NetLimits) -> Result<Self, EgressError> {
         let shown = plain::line(name, 80);
         let bad = |why: &str| EgressError::Request(format!("the header `{shown}` is not sent: {why}"));
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("its name is none"))?;
@@ -84,27 +84,27 @@ impl Request {
         }
         self.headers.try_append(name, value).map_err(|_| bad("there are too many"))?;
         let size: usize = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-        if self.headers.len() > limits.sent.headers {
-            return Err(EgressError::Limit(format!("more than {} headers are not sent", limits.sent.headers)));
+        let (most, most_bytes) = (net.sent.headers, net.sent.header_bytes);
+        if self.headers.len() > most {
+            return Err(EgressError::Limit(format!("more than {most} headers are not sent")));
         }
-        if size > limits.sent.header_bytes {
-            return Err(EgressError::Limit(format!(
-                "headers of {size} bytes are not sent; at most {}",
-                limits.sent.header_bytes
-            )));
+        if size > most_bytes {
+            return Err(EgressError::Limit(format!("headers of {size} bytes are not sent; at most {most_bytes}")));
         }
         Ok(self)
     }
 
+    /// Bytes that a body may have.
+    pub(crate) fn room(net: &NetLimits) -> usize {
+        net.sent.body
+    }
+
     /// With that body.
-    pub fn with_body(mut self, body: impl Into<Bytes>, limits: &NetLimits) -> Result<Self, EgressError> {
+    pub fn with_body(mut self, body: impl Into<Bytes>, net: &NetLimits) -> Result<Self, EgressError> {
         let body = body.into();
-        if body.len() > limits.sent.body {
-            let size = body.len();
-            return Err(EgressError::Limit(format!(
-                "a body of {size} bytes is not sent; at most {}",
-                limits.sent.body
-            )));
+        let (size, most) = (body.len(), Self::room(net));
+        if size > most {
+            return Err(EgressError::Limit(format!("a body of {size} bytes is not sent; at most {most}")));
         }
         self.body = body;
         Ok(self)

@@ -98,7 +98,7 @@ pub(crate) async fn read(call: &Call, response: &mut GuestResponse, most: u32) -
         let next = next.map_err(|error| HostError { message: call.clean(error.message), ..error })?;
         response.rest = next.unwrap_or_default();
     }
-    let most = usize::try_from(most).unwrap_or(usize::MAX).min(call.limits.traffic.crossing).max(1);
+    let most = usize::try_from(most).unwrap_or(usize::MAX).min(call.crossing).max(1);
     let piece = response.rest.split_to(most.min(response.rest.len()));
     Ok(piece.into())
 }

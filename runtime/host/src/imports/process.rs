@@ -40,24 +40,23 @@ async fn run_asked(call: &mut Call, asked: Asked) -> Result<ProgramOutput, HostE
         Some(path) => scope.folders.resolve(path)?,
         None => WorkspacePath::root_of(RootId(0)),
     };
-    if call.runs >= call.limits.exec.runs {
-        let most = call.limits.exec.runs;
+    let most = call.limits.exec.runs;
+    if call.runs >= most {
         return Err(HostError::limit(format!("a call runs at most {most} programs, and this one has run them")));
     }
     call.runs += 1;
     call.refuse_secrets(std::iter::once(&line.program).chain(&line.arguments), "the command")?;
     let shown = scope.folders.names.display(&folder);
     let grants = scope.gate.grants(&call.plugin);
-    let inherit: Vec<String> =
-        grants.iter().flat_map(|grants| grants.environment(&line)).map(str::to_owned).collect();
+    let inherit: Vec<String> = grants.iter().flat_map(|grants| grants.environment(&line)).map(str::to_owned).collect();
     let mut text = format!("{}\nin {}", fenced("sh", &exact(&line.to_string())), fenced("", &exact(&shown)));
     if !inherit.is_empty() {
         text += &format!("\nwith these variables of your environment:\n{}", fenced("", &inherit.join(" ")));
     }
     let exhibit = Exhibit { content: vec![ToolContent::Text { text }], ..Exhibit::default() };
     let permit = call.authorize_with(vec![Effect::Run(line.clone())], exhibit).await?;
-    let limits = &call.limits.exec;
-    let asked = milliseconds.map_or(limits.time, Duration::from_millis);
+    let most = call.limits.exec.time;
+    let asked = milliseconds.map_or(most, Duration::from_millis);
     let run = ProgramRun {
         arguments: line.arguments.clone(),
         folder: open(&scope.folders, &folder)?,
@@ -65,8 +64,8 @@ async fn run_asked(call: &mut Call, asked: Asked) -> Result<ProgramOutput, HostE
         inherit,
         variables: BTreeMap::new(),
         changes: true,
-        time: asked.min(limits.time).min(call.deadline.left()),
-        output: limits.output,
+        time: asked.min(most).min(call.deadline.left()),
+        output: call.limits.exec.output,
         line,
     };
     if git::is(&run.line.program) {

@@ -10,22 +10,22 @@ use crate::state::{Call, HostError};
 /// The last pieces, oldest first: who has said it, and the text.
 pub(crate) async fn read(call: &mut Call, limit: u32) -> Result<Vec<(&'static str, String)>, HostError> {
     call.authorize(vec![Effect::ReadSession]).await?;
-    let limits = call.limits.session.clone();
+    let session = call.limits.session.clone();
     let scope = call.session()?.scope.clone();
-    let most = usize::try_from(limit).unwrap_or(usize::MAX).min(limits.entries);
-    Ok(last(&scope.transcript.messages(), most, &limits, |text| scope.transcript.clean(text)))
+    let most = usize::try_from(limit).unwrap_or(usize::MAX).min(session.entries);
+    Ok(last(&scope.transcript.messages(), most, &session, |text| scope.transcript.clean(text)))
 }
 
 fn last(
     said: &Conversation,
     most: usize,
-    limits: &SessionLimits,
+    session: &SessionLimits,
     clean: impl Fn(&str) -> String,
 ) -> Vec<(&'static str, String)> {
     let parts = said.iter().rev().flat_map(|message| message.parts.iter().rev().map(|part| (message.role, part)));
-    let (mut pieces, mut room) = (Vec::new(), limits.bytes);
+    let (mut pieces, mut room) = (Vec::new(), session.bytes);
     for (role, text) in parts.filter_map(|(role, part)| Some((word(role, part), text(part)?))).take(most) {
-        let cut = plain::cut(&text, limits.entry);
+        let cut = plain::cut(&text, session.entry);
         let shown = if cut.len() < text.len() { format!("{cut}\n[cut: {} bytes]", text.len()) } else { text };
         let shown = clean(&shown);
         let Some(left) = room.checked_sub(shown.len()) else { break };

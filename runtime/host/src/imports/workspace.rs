@@ -37,7 +37,7 @@ pub(crate) async fn read_text(
             text.split_inclusive('\n').skip(skipped).take(taken).collect()
         }
     };
-    let most = call.limits.traffic.crossing;
+    let most = call.crossing;
     if text.len() > most {
         let size = text.len();
         return Err(HostError::limit(format!("`{path}` has {size} bytes; at most {most} at once: read fewer lines")));

@@ -94,9 +94,9 @@ pub(super) fn of(error: GuestError, state: &PluginState) -> CallError {
 }
 
 fn stopped(error: &wasmtime::Error, state: &PluginState) -> CallError {
-    let limits = &state.call.limits;
+    let call = &state.call;
     if matches!(error.downcast_ref::<Trap>(), Some(Trap::Interrupt)) {
-        return CallError::TimedOut(format!("it computed for longer than {:?}", limits.time.cpu));
+        return CallError::TimedOut(format!("it computed for longer than {:?}", call.cpu));
     }
     if let Some(refused) = &state.limiter.refused {
         return CallError::Limit(format!("the plugin was stopped: it wanted {refused}"));
@@ -105,7 +105,7 @@ fn stopped(error: &wasmtime::Error, state: &PluginState) -> CallError {
         return CallError::Limit("the plugin was stopped: its calls nest too deeply".to_owned());
     }
     if matches!(error.downcast_ref::<ResourceTableError>(), Some(ResourceTableError::Full)) {
-        let most = limits.space.resources;
+        let most = state.resources();
         return CallError::Limit(format!("the plugin was stopped: it has more than {most} open files and streams"));
     }
     if let Some(I32Exit(code)) = error.downcast_ref() {
@@ -113,7 +113,7 @@ fn stopped(error: &wasmtime::Error, state: &PluginState) -> CallError {
     }
     let told = told(error);
     if told.contains("handle limit exceeded") {
-        let most = limits.space.handles;
+        let most = call.handles;
         return CallError::Limit(format!("the plugin was stopped: it holds more than {most} handles"));
     }
     if told.contains("resource limit exceeded") || told.contains("fuel allocated for hostcalls") {

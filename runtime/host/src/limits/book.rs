@@ -18,6 +18,25 @@ pub struct LimitBook {
     single: BTreeMap<PluginId, LimitTable>,
 }
 
+/// How much room the engine has for each instance: the most that any plugin gets.
+#[derive(Debug, Clone)]
+pub(crate) struct Slots {
+    pub(crate) memories: usize,
+    pub(crate) tables: usize,
+    pub(crate) table_elements: usize,
+    pub(crate) instances: usize,
+    /// Bytes of the stack of its functions.
+    pub(crate) stack: usize,
+}
+
+impl Slots {
+    /// For instances of that size.
+    pub(crate) fn of(space: &SpaceLimits, stack: usize) -> Self {
+        let SpaceLimits { memories, tables, table_elements, instances, .. } = *space;
+        Self { memories, tables, table_elements, instances, stack }
+    }
+}
+
 /// Where nothing is configured, and a plugin gets what it asks for.
 impl From<Limits> for LimitBook {
     fn from(usual: Limits) -> Self {
@@ -50,9 +69,9 @@ impl LimitBook {
         Arc::new(limits)
     }
 
-    /// The most that any plugin gets of each kind of space.
-    pub(crate) fn widest(&self) -> SpaceLimits {
-        let mut widest = self.usual.space.clone();
+    /// The most that any plugin gets of each kind of space, with a stack of so many bytes.
+    pub(crate) fn widest(&self, stack: usize) -> Slots {
+        let mut widest = Slots::of(&self.usual.space, stack);
         for own in self.single.values() {
             let mut limits = self.usual.clone();
             own.apply(&mut limits);
@@ -144,7 +163,7 @@ mod tests {
     fn the_engine_has_room_for_the_widest() {
         let id = PluginId::new("test:one").unwrap();
         let single = [(id, table(&[("instances", 100), ("tables", 2)]))].into_iter().collect();
-        let widest = LimitBook::new(table(&[("memories", 2)]), single).widest();
+        let widest = LimitBook::new(table(&[("memories", 2)]), single).widest(1);
         assert_eq!((widest.instances, widest.tables, widest.memories), (100, 64, 2));
     }
 

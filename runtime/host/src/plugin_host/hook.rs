@@ -29,12 +29,16 @@ pub(super) struct HookDesk {
 
 impl HookDesk {
     pub(super) fn new(limits: &Limits) -> Self {
-        Self { limits: Arc::new(limits.of_hooks()), calls: Turns::new(limits.hook.calls) }
+        Self::beside(None, limits)
     }
 
     /// With narrower limits, beside the calls that there are.
     pub(super) fn narrowed(&self, limits: &Limits) -> Self {
-        Self { limits: Arc::new(limits.of_hooks()), calls: self.calls.at_most(limits.hook.calls) }
+        Self::beside(Some(&self.calls), limits)
+    }
+
+    fn beside(whole: Option<&Turns>, limits: &Limits) -> Self {
+        Self { limits: Arc::new(limits.of_hooks()), calls: Turns::beside(whole, limits.hook.calls) }
     }
 }
 

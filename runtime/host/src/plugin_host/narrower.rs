@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Plugin;
-use crate::limits::LimitTable;
+use crate::limits::{LimitTable, Limits};
 
 /// So many at the same time, and further ones wait.
 #[derive(Clone)]
@@ -25,12 +25,22 @@ pub(super) struct Turn {
 }
 
 impl Turns {
-    pub(super) fn new(most: usize) -> Self {
+    /// Those of a plugin's calls, beside all that there are.
+    pub(super) fn of_calls(limits: &Limits, whole: Option<&Self>) -> Self {
+        Self::beside(whole, limits.traffic.calls)
+    }
+
+    /// So many, of those of `whole` where there are some.
+    pub(super) fn beside(whole: Option<&Self>, most: usize) -> Self {
+        whole.map_or_else(|| Self::new(most), |whole| whole.at_most(most))
+    }
+
+    fn new(most: usize) -> Self {
         Self { own: Arc::new(Semaphore::new(most)), whole: None }
     }
 
     /// So many of these.
-    pub(super) fn at_most(&self, most: usize) -> Self {
+    fn at_most(&self, most: usize) -> Self {
         Self { own: Arc::new(Semaphore::new(most)), whole: Some(self.own.clone()) }
     }
 
@@ -72,7 +82,7 @@ impl Plugin {
             package: self.package.clone(),
             surroundings: self.surroundings.clone(),
             desks: self.surroundings.desks_with(self.package.origin(), self.id(), &limits, self.desks.secrets.clone()),
-            calls: self.calls.at_most(limits.traffic.calls),
+            calls: Turns::of_calls(&limits, Some(&self.calls)),
             hooks: self.hooks.narrowed(&limits),
             limits,
             specs: self.specs.clone(),

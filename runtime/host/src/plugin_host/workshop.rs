@@ -10,7 +10,7 @@ use futures::future::{BoxFuture, FutureExt, Shared};
 use crate::compile::{CompileError, CompileWork, Compiler, compile_here};
 use crate::crew::{Crew, within};
 use crate::instance::{CallError, Compiled, Sandbox};
-use crate::limits::{Limits, SpaceLimits};
+use crate::limits::{Limits, Slots};
 use crate::package::Digest;
 
 /// What will be compiled, or why it will not be.
@@ -19,14 +19,14 @@ pub(super) type Compiling = Shared<BoxFuture<'static, Result<Arc<Compiled>, Call
 pub(super) struct Workshop {
     cache: Option<PathBuf>,
     /// The largest instances that there may be.
-    widest: SpaceLimits,
+    widest: Slots,
     /// Who compiles; none where this process does.
     compiler: Option<Arc<dyn Compiler>>,
     sandbox: OnceLock<Result<Arc<Sandbox>, CallError>>,
 }
 
 impl Workshop {
-    pub(super) fn new(cache: Option<PathBuf>, widest: SpaceLimits) -> Self {
+    pub(super) fn new(cache: Option<PathBuf>, widest: Slots) -> Self {
         Self { cache, widest, compiler: None, sandbox: OnceLock::new() }
     }
 

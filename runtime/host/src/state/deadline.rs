@@ -14,6 +14,7 @@ pub(crate) struct Deadline {
 
 #[derive(Debug)]
 struct Shared {
+    whole: Duration,
     times: Mutex<Times>,
     resumed: Notify,
 }
@@ -33,7 +34,12 @@ impl Deadline {
     /// So far from now.
     pub(crate) fn after(time: Duration) -> Self {
         let times = Mutex::new(Times { end: Instant::now() + time, paused: None });
-        Self { shared: Arc::new(Shared { times, resumed: Notify::new() }) }
+        Self { shared: Arc::new(Shared { whole: time, times, resumed: Notify::new() }) }
+    }
+
+    /// All of the time that there was.
+    pub(crate) fn whole(&self) -> Duration {
+        self.shared.whole
     }
 
     /// Stops the time until the answer is dropped.

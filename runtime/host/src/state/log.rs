@@ -13,7 +13,7 @@ use wasmtime_wasi::async_trait;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
-use crate::limits::Limits;
+use crate::limits::TrafficLimits;
 use crate::record::Record;
 use crate::secrets::Filter;
 
@@ -24,7 +24,9 @@ const WRITE: usize = 64 << 10;
 #[derive(Debug, Clone)]
 pub(crate) struct CallLog {
     plugin: PluginId,
-    limits: Arc<Limits>,
+    /// Lines that are kept of a call, and bytes of one.
+    lines: u32,
+    longest: usize,
     record: Record,
     filter: Filter,
     written: Arc<Mutex<u32>>,
@@ -32,8 +34,9 @@ pub(crate) struct CallLog {
 
 impl CallLog {
     /// An empty log, of which `record` keeps the last lines. What goes into it goes through `filter`.
-    pub(crate) fn new(plugin: PluginId, limits: Arc<Limits>, record: Record, filter: Filter) -> Self {
-        Self { plugin, limits, record, filter, written: Arc::default() }
+    pub(crate) fn new(plugin: PluginId, traffic: &TrafficLimits, record: Record, filter: Filter) -> Self {
+        let (lines, longest) = (traffic.log_lines, traffic.log_line);
+        Self { plugin, lines, longest, record, filter, written: Arc::default() }
     }
 
     /// Begins anew, for the next call in the same store.
@@ -43,21 +46,20 @@ impl CallLog {
 
     /// Writes one line, made harmless and cut. Lines beyond the limit are dropped; the first of those is said.
     pub(crate) fn line(&self, level: &str, source: &str, text: &str) {
-        let traffic = &self.limits.traffic;
         let count = {
             let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
             *written = written.saturating_add(1);
             *written
         };
         let plugin = self.plugin.as_str();
-        if count > traffic.log_lines {
-            if count == traffic.log_lines + 1 {
+        if count > self.lines {
+            if count == self.lines + 1 {
                 tracing::warn!(target: "plugin", plugin, "more than {} lines in a call: no more are kept", count - 1);
             }
             return;
         }
         let text = self.filter.text(text);
-        let text = plain::line(plain::cut(&text, traffic.log_line), traffic.log_line);
+        let text = plain::line(plain::cut(&text, self.longest), self.longest);
         let level = match level {
             "error" => Level::ERROR,
             "warn" => Level::WARN,
@@ -101,7 +103,7 @@ impl Lines {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             let text = piece.strip_suffix(b"\n");
             // As much more than is kept as a secret may need that begins in it.
-            let most = self.log.limits.traffic.log_line + self.log.filter.longest();
+            let most = self.log.longest + self.log.filter.longest();
             let room = most.saturating_sub(self.open.len());
             self.open.extend(text.unwrap_or(piece).iter().take(room));
             if text.is_some() {

@@ -59,16 +59,17 @@ fn shortest(options: RequestOptions) -> Option<Duration> {
 }
 
 /// The request, once all of it is there.
-async fn read(request: http::Request<WasiBody>, limits: &NetLimits) -> Result<Request, Error> {
+async fn read(request: http::Request<WasiBody>, net: &NetLimits) -> Result<Request, Error> {
     let (head, body) = request.into_parts();
     let target = Target::parse(&head.uri.to_string()).map_err(failed)?;
     let mut read = Request::get(target).with_method(head.method.as_str()).map_err(failed)?;
     for (name, value) in head.headers.iter().filter(|(name, _)| *name != header::CONTENT_LENGTH) {
-        read = read.with_header(name.as_str(), value.as_bytes(), limits).map_err(failed)?;
+        read = read.with_header(name.as_str(), value.as_bytes(), net).map_err(failed)?;
     }
-    let body = Limited::new(body, limits.sent.body).collect().await;
-    let body = body.map_err(|_| Error::HttpRequestBodySize(u64::try_from(limits.sent.body).ok()))?;
-    read.with_body(body.to_bytes(), limits).map_err(failed)
+    let most = Request::room(net);
+    let body = Limited::new(body, most).collect().await;
+    let body = body.map_err(|_| Error::HttpRequestBodySize(u64::try_from(most).ok()))?;
+    read.with_body(body.to_bytes(), net).map_err(failed)
 }
 
 fn streamed(body: Body) -> WasiBody {

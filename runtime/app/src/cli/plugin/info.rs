@@ -8,7 +8,7 @@ use acp_runtime_agent::capability::{EffectPattern, Grant, GrantSet, OwnFolder, P
 use acp_runtime_agent::model::InputSchema;
 use acp_runtime_agent::near::near;
 use acp_runtime_agent::plain;
-use acp_runtime_host::limits::{Limits, show_bytes};
+use acp_runtime_host::limits::{Limit, Limits, show_bytes};
 use acp_runtime_host::manifest::{Lifecycle, Manifest};
 use acp_runtime_host::package::{Digest, Package};
 use serde_json::{Map, Value, json};
@@ -226,6 +226,11 @@ pub(super) fn unknown(known: &[KnownPlugin], plugin: &str) -> Failure {
     Failure::usage(format!("there is no plugin `{plugin}`")).hint(hint)
 }
 
+/// A limit by the name that it is configured by: of things, of bytes, or of milliseconds.
+fn of(limits: &Limits, name: &str) -> u64 {
+    Limit::named(name).map_or(0, |limit| limit.of(limits))
+}
+
 /// One of a plugin's settings.
 struct Setting {
     name: String,
@@ -294,12 +299,12 @@ impl About<'_> {
         object["lifecycle"] = serde_json::to_value(manifest.lifecycle)?;
         object["tools"] = serde_json::to_value(&manifest.inventory.tools)?;
         object["limits"] = json!({
-            "memory": limits.space.memory,
-            "wallMs": limits.time.wall.as_millis(),
-            "cpuMs": limits.time.cpu.as_millis(),
-            "output": limits.traffic.output,
-            "calls": limits.traffic.calls,
-            "kv": limits.kv.total,
+            "memory": of(limits, "memory"),
+            "wallMs": of(limits, "wall_seconds"),
+            "cpuMs": of(limits, "cpu_seconds"),
+            "output": of(limits, "output"),
+            "calls": of(limits, "calls"),
+            "kv": of(limits, "kv_total"),
         });
         object["settings"] = settings
             .iter()
@@ -380,16 +385,19 @@ impl About<'_> {
             Lifecycle::Session => "a session, as long as there is room",
         };
         writeln!(out, "an instance lives for: {lives}")?;
-        writeln!(out, "limit of memory: {}", show_bytes(limits.space.memory))?;
-        writeln!(out, "limit of a call: {:?}, of which it may compute {:?}", limits.time.wall, limits.time.cpu)?;
-        writeln!(out, "limit of calls at once: {}", limits.traffic.calls)?;
+        writeln!(out, "limit of memory: {}", show_bytes(of(limits, "memory")))?;
+        let time = |name| Duration::from_millis(of(limits, name));
+        let (wall, cpu) = (time("wall_seconds"), time("cpu_seconds"));
+        writeln!(out, "limit of a call: {wall:?}, of which it may compute {cpu:?}")?;
+        writeln!(out, "limit of calls at once: {}", of(limits, "calls"))?;
         if !manifest.hooks.is_empty() {
-            writeln!(out, "limit of a hook: {:?}, of which it may compute {:?}", limits.hook.wall, limits.hook.cpu)?;
+            let (wall, cpu) = (time("hook_wall_milliseconds"), time("hook_milliseconds"));
+            writeln!(out, "limit of a hook: {wall:?}, of which it may compute {cpu:?}")?;
         }
         for (grant, what, most) in [
-            (Grant::Kv, "storage", limits.kv.total),
-            (Grant::OwnFiles(OwnFolder::Data), "/data", limits.folders.data),
-            (Grant::OwnFiles(OwnFolder::Tmp), "/tmp", limits.folders.tmp),
+            (Grant::Kv, "storage", of(limits, "kv_total")),
+            (Grant::OwnFiles(OwnFolder::Data), "/data", of(limits, "data")),
+            (Grant::OwnFiles(OwnFolder::Tmp), "/tmp", of(limits, "tmp")),
         ] {
             if manifest.capabilities.iter().any(|asked| asked.grant == grant) {
                 writeln!(out, "limit of {what}: {}", show_bytes(most))?;
