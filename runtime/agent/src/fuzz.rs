@@ -1,14 +1,19 @@
 //! Inputs that nobody would write, for whatever reads what strangers write: made from honest ones by breaking them.
 //!
 //! For tests. A [`Fuzz`] hands them to a check one after another: a panic is told with the input that it came of and the
-//! seed that makes it again, and so is an input that takes too long; one that takes for ever ends the process. Each is
-//! tried in two ways: [`Fuzz::quick`] always makes the same ones, and few; [`Fuzz::slow`] makes others each time, for a
+//! seed that makes it again, and so is an input that takes too long or too much memory, which [`Scales`] weigh; one that
+//! takes for ever ends the process. Each is tried in two ways: [`Fuzz::quick`] always makes the same ones, and few; [`Fuzz::slow`] makes others each time, for a
 //! quarter of a minute, unless `PROPTEST_RNG_SEED` says where to begin, as it does for properties.
 
+mod scales;
+
+use std::hint::black_box;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+pub use self::scales::Scales;
 
 /// Inputs of the quick tier.
 const QUICK: usize = 500;
@@ -16,6 +21,9 @@ const QUICK: usize = 500;
 const SLOW: Duration = Duration::from_secs(15);
 /// No input may take longer. It is much, since the machine may be busy with other tests.
 const SLOWEST: Duration = Duration::from_secs(10);
+/// Bytes of memory that an input may cost where nothing is said, and so many more for each of its own.
+const HEAVIEST: usize = 1 << 20;
+const FOR_EACH: usize = 256;
 /// What takes that long takes for ever.
 const ENDLESS: Duration = Duration::from_secs(120);
 
@@ -25,13 +33,14 @@ pub struct Fuzz {
     honest: Vec<Vec<u8>>,
     words: Vec<Vec<u8>>,
     longest: usize,
+    heaviest: usize,
 }
 
 impl Fuzz {
     /// From those honest inputs.
     pub fn of<T: AsRef<[u8]>>(honest: impl IntoIterator<Item = T>) -> Self {
         let honest = honest.into_iter().map(|input| input.as_ref().to_vec()).collect();
-        Self { honest, words: Vec::new(), longest: 4 << 10 }
+        Self { honest, words: Vec::new(), longest: 4 << 10, heaviest: HEAVIEST }
     }
 
     /// With those pieces put into them.
@@ -47,9 +56,20 @@ impl Fuzz {
         Self { longest, ..self }
     }
 
+    /// Each of which may cost so many bytes of memory, and 256 more for each of its own; 1 MiB where nothing is said.
+    #[must_use]
+    pub fn costing(self, heaviest: usize) -> Self {
+        Self { heaviest, ..self }
+    }
+
+    /// The honest inputs alone, for what must hold of those.
+    pub fn each(&self, check: impl Fn(&[u8])) {
+        self.honest.iter().for_each(|input| check(input));
+    }
+
     /// Tries the honest inputs and a few others, always the same.
     pub fn quick(&self, check: impl Fn(&[u8])) {
-        let watch = Watch::begin();
+        let watch = Watch::begin(self.heaviest);
         for input in &self.honest {
             watch.attempt("an honest input", input, &check);
         }
@@ -64,13 +84,13 @@ impl Fuzz {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             since.as_secs() ^ u64::from(since.subsec_nanos()) << 32
         });
-        let (watch, until) = (Watch::begin(), Instant::now() + SLOW);
+        let (watch, until) = (Watch::begin(self.heaviest), Instant::now() + SLOW);
         self.go(&watch, seed, |_| Instant::now() < until, check);
     }
 
     /// The inputs that begin with a seed.
     pub fn again(&self, seed: u64, check: impl Fn(&[u8])) {
-        self.go(&Watch::begin(), seed, |tried| tried < 1, check);
+        self.go(&Watch::begin(self.heaviest), seed, |tried| tried < 1, check);
     }
 
     fn go(&self, watch: &Watch, seed: u64, goes_on: impl Fn(usize) -> bool, check: impl Fn(&[u8])) {
@@ -183,29 +203,36 @@ impl Chance {
 }
 
 /// Ends the process when an input takes for ever.
-struct Watch(Sender<Option<String>>);
+struct Watch {
+    told: Sender<Option<String>>,
+    heaviest: usize,
+}
 
 impl Watch {
-    fn begin() -> Self {
+    fn begin(heaviest: usize) -> Self {
+        let (_, weighed) = Scales::weigh(|| drop(black_box(vec![1_u8; 4096])));
+        assert!(weighed >= 4096, "this binary of tests weighs nothing: it needs `Scales` as its global allocator");
         let (told, tells) = channel();
         std::thread::spawn(move || watch(&tells));
-        Self(told)
+        Self { told, heaviest }
     }
 
     fn attempt(&self, what: &str, input: &[u8], check: &impl Fn(&[u8])) {
         let shown = || input.iter().take(2000).flat_map(|byte| byte.escape_ascii()).map(char::from).collect::<String>();
         // Nobody listens any more only when the process ends.
-        let _ = self.0.send(Some(format!("{what}: {}", shown())));
+        let _ = self.told.send(Some(format!("{what}: {}", shown())));
         let began = Instant::now();
-        let done = catch_unwind(AssertUnwindSafe(|| check(input)));
+        let (done, weighed) = Scales::weigh(|| catch_unwind(AssertUnwindSafe(|| check(input))));
         let took = began.elapsed();
-        let _ = self.0.send(None);
+        let _ = self.told.send(None);
         if let Err(panic) = done {
             let told = panic.downcast_ref::<String>().map(String::as_str);
             let told = told.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
             panic!("{told}\n{what}, {} bytes: {}", input.len(), shown());
         }
         assert!(took < SLOWEST, "it took {took:?}\n{what}, {} bytes: {}", input.len(), shown());
+        let most = self.heaviest + FOR_EACH * input.len();
+        assert!(weighed <= most, "it held {weighed} bytes\n{what}, {} bytes: {}", input.len(), shown());
     }
 }
 
@@ -240,6 +267,14 @@ mod tests {
         fuzz.again(8, |input| seen.borrow_mut().push(input.to_vec()));
         let seen = seen.into_inner();
         assert!(seen[0] == seen[1] && seen[1] != seen[2] && seen.iter().all(|input| input.len() <= 100), "{seen:?}");
+    }
+
+    #[test]
+    fn what_an_input_costs_is_weighed() {
+        let heavy = |input: &[u8]| drop(black_box(vec![1_u8; if input == b"honest" { 100 } else { 100_000_000 }]));
+        let broken = catch_unwind(|| Fuzz::of(["honest"]).quick(heavy));
+        let told = broken.unwrap_err().downcast_ref::<String>().unwrap().clone();
+        assert!(told.starts_with("it held 100000") && told.contains("\nseed "), "{told}");
     }
 
     #[test]

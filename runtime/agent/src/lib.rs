@@ -56,3 +56,8 @@ pub mod trace;
 pub mod transcript;
 pub mod turn;
 pub mod workspace;
+
+/// What inputs cost is weighed by the tests.
+#[cfg(test)]
+#[global_allocator]
+static SCALES: fuzz::Scales = fuzz::Scales;

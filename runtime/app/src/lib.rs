@@ -34,3 +34,8 @@ pub mod terminal;
 pub mod tools;
 pub mod transport;
 pub mod workspace;
+
+/// What inputs cost is weighed by the tests.
+#[cfg(test)]
+#[global_allocator]
+static SCALES: acp_runtime_agent::fuzz::Scales = acp_runtime_agent::fuzz::Scales;

@@ -67,3 +67,8 @@ pub mod secrets;
 mod state;
 mod wasi;
 pub mod whole_file;
+
+/// What inputs cost is weighed by the tests.
+#[cfg(test)]
+#[global_allocator]
+static SCALES: acp_runtime_agent::fuzz::Scales = acp_runtime_agent::fuzz::Scales;

@@ -56,3 +56,7 @@ fn every_guest_has_a_test() {
         assert!(name == "prelude" || tests.contains(&format!("\"{name}\"")), "no test uses the guest `{name}`");
     }
 }
+
+/// What inputs cost is weighed.
+#[global_allocator]
+static SCALES: acp_runtime_agent::fuzz::Scales = acp_runtime_agent::fuzz::Scales;

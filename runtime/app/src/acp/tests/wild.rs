@@ -1,7 +1,8 @@
 //! What no client should send.
 
+use acp_runtime_agent::fuzz::Fuzz;
 use expect_test::expect;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::client::Client;
 use super::lines;
@@ -63,4 +64,89 @@ async fn hostile_lines_are_answered_or_ignored_and_never_repeated() {
         {"error":{"code":-32700,"message":"Parse error: the message is not JSON","data":{"reason":"the message is not JSON"}},"id":null}
         {"error":{"code":-32700,"message":"Parse error: the message is not UTF-8 text","data":{"reason":"the message is not UTF-8 text"}},"id":null}
         {"result":{"sessions":[]},"id":null}"#]].assert_eq(&lines(&answers));
+}
+
+/// Lines of a client that does one thing after another.
+fn lines_of_a_client() -> Fuzz {
+    let line = |id: u32, method: &str, params: Value| {
+        format!("{}\n", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+    };
+    let opens = line(2, "session/new", json!({ "cwd": "/p", "mcpServers": [] }));
+    let prompt =
+        json!([{ "type": "text", "text": "hi" }, { "type": "resource_link", "name": "a", "uri": "file:///p/a" }]);
+    let prompts = line(3, "session/prompt", json!({ "sessionId": "s-1", "prompt": prompt }));
+    let mode = line(4, "session/set_mode", json!({ "sessionId": "s-1", "modeId": "auto" }));
+    let panel = line(
+        5,
+        "_aar/panel_action",
+        json!({ "sessionId": "s-1", "panel": "p", "action": "a", "nodeId": "n", "args": {} }),
+    );
+    let stops = "{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\",\"params\":{\"sessionId\":\"s-1\"}}\n";
+    let answers =
+        "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"x\"}}}\n";
+    let server = json!({ "cwd": "/p", "mcpServers": [{ "name": "s", "command": "/no/such", "args": [], "env": [] }] });
+    Fuzz::of([
+        format!("{opens}{prompts}{stops}"),
+        format!("{opens}{mode}{panel}{answers}"),
+        format!(
+            "{}{}",
+            line(2, "session/new", server),
+            line(6, "session/load", json!({ "sessionId": "s-1", "cwd": "/p", "mcpServers": [] }))
+        ),
+        line(7, "session/list", json!({ "cursor": null })),
+    ])
+    .with_words([
+        "{",
+        "}",
+        "[",
+        "]",
+        "\n",
+        "null",
+        "\"id\":null,",
+        "\"id\":\"a\",",
+        "\"id\":1e400,",
+        "\"params\":[",
+        "\"sessionId\":5,",
+        "\"prompt\":[],",
+        "\"type\":\"image\",",
+        "\"data\":\"%%\",",
+        "\"cwd\":\"..\",",
+        "\"method\":\"session/close\",",
+        "\"method\":\"session/prompt\",",
+        "\"method\":\"initialize\",",
+        "\"method\":\"\",",
+        "\\ud800",
+        "\\u0000",
+        "\u{202e}",
+        "[[[[[[[[[[[[[[[[[[[[[[[[",
+        "Content-Length: 10\r\n\r\n",
+    ])
+    .costing(16 << 20)
+}
+
+/// Whatever its lines are: each answer is one, and the agent ends with its input.
+fn check_lines(input: &[u8]) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let answers = runtime.block_on(async {
+        let mut client = Client::connect();
+        client.call("initialize", json!({ "protocolVersion": 1 })).await;
+        client.write(input);
+        client.write(b"\n");
+        client.end().await
+    });
+    for answer in answers.iter().filter(|answer| answer["method"].is_null()) {
+        let one = answer.get("result").is_some() != answer.get("error").is_some();
+        assert!(one && answer.get("id").is_some(), "{answer}");
+        assert_ne!(answer["error"]["code"], -32603, "{answer}");
+    }
+}
+
+#[test]
+fn whatever_a_client_says_is_answered() {
+    lines_of_a_client().quick(check_lines);
+}
+
+#[test]
+fn slow_fuzz_whatever_a_client_says_is_answered() {
+    lines_of_a_client().slow(check_lines);
 }
