@@ -1,7 +1,8 @@
 //! Children of a session: what they may do, what is seen of them, and when they end.
 
 use acp_runtime_tests::model_double::{ModelDouble, Reply};
-use acp_runtime_tests::{EditorOptions, Runtime, Turn};
+use acp_runtime_tests::runtime::build_folder;
+use acp_runtime_tests::{Answer, EditorOptions, Permission, Runtime, Turn};
 use serde_json::json;
 
 /// A call of `spawn_agent`, then what the child does, then what the session says.
@@ -203,4 +204,37 @@ async fn children_share_the_turn_s_budget() {
         let begun = turn.updates.iter().take(at("failed", 0)).filter(|update| update["status"] == "in_progress");
         assert!(begun.count() >= 3, "they work at the same time");
     }
+}
+
+/// What a plugin asks in children counts for the turn as well, and the next turn begins anew.
+#[tokio::test]
+async fn a42_a_cap_on_questions_counts_what_children_ask() {
+    let run = "{ call = { tool = \"programs__run\", arguments = { program = \"absent\" } } }";
+    let spawn = "{ call = { tool = \"spawn_agent\", arguments = { task = \"t\", tools = [\"programs__run\"] } } }";
+    let says = |text: &str| format!("{{ text = \"{text}\" }}");
+    // The turn asks once, its child twice and once too often; then the turn asks too often itself.
+    let turn = [run, spawn, run, run, run, &says("The child is done."), run, &says("Done.")];
+    let replies: Vec<String> = turn.iter().map(|step| format!("[[reply]]\nsteps = [{step}]\n")).collect();
+    let scenario = format!("quiet = true\nrepeat = true\n{}", replies.concat());
+    let runtime = Runtime::scripted(&scenario).config("[permission]\nquestions = 3\n[plugins]\nbundled = false\n");
+    let guest = build_folder().join("guests/programs.wasm").display().to_string();
+    assert_eq!(runtime.run(&["plugin", "install", "--yes", &guest]).code, Some(0));
+    let yes = |_: &Permission| Answer::Pick("allow_once");
+    let editor = runtime.editor_with(EditorOptions::default().answering(yes)).await;
+    let session = editor.new_session().await;
+    for asked in [3, 6] {
+        let turn = editor.prompt(&session, "Go.").await;
+        assert_eq!(turn.text(), "Done.");
+        assert_eq!(editor.permissions().len(), asked, "three in each turn");
+        let told: Vec<String> = turn.calls().iter().map(|call| call.text()).collect();
+        let capped = "the plugin has had the user asked 3 times in this turn";
+        assert!(told[0].contains("the program `absent` is not there"), "{told:?}");
+        assert!(told.last().unwrap().contains(capped), "{told:?}");
+    }
+    editor.close().await;
+    let audit = runtime.run(&["audit", "show", "--plugin", "test:programs", "--json"]).stdout;
+    let lines = || audit.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let times = |line: serde_json::Value| line["times"].as_u64().unwrap_or(1);
+    let by = |rule: &str| lines().filter(|line| line["by"] == rule).map(times).sum::<u64>();
+    assert_eq!((by("person"), by("capped")), (6, 4), "{audit}");
 }
