@@ -171,3 +171,24 @@ async fn no_proxy_is_asked() {
     assert!(done.stdout.contains("line one"), "{done:?}");
     assert!(proxy.visits().is_empty());
 }
+
+/// Who forbids a host forbids it by whatever scheme and port it is asked.
+#[tokio::test]
+async fn a_host_that_is_forbidden_is_forbidden_by_each_scheme() {
+    let site = site().await;
+    let url = site.url("/text");
+    for (rule, forbidden) in [
+        ("fetch:https://localhost", true),
+        ("fetch:https://localhost/text", true),
+        ("fetch:https://*", true),
+        ("fetch:http://*", true),
+        ("fetch:https://localhost:1", false),
+        ("fetch:https://other.example", false),
+    ] {
+        let runtime = Runtime::new().config(&format!("[permission]\ndeny = [\"{rule}\"]\n"));
+        let visits = site.visits().len();
+        let text = fetched(&runtime, Answer::Pick("allow_once"), json!({ "url": url })).await;
+        assert_eq!(text.contains("line two"), !forbidden, "{rule}: {text}");
+        assert_eq!(site.visits().len(), visits + usize::from(!forbidden), "{rule}");
+    }
+}

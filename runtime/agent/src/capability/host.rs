@@ -91,11 +91,15 @@ impl HostPattern {
     }
 
     /// Whether that request may go to one of these hosts or paths: what a prohibition needs. Every name is then also every
-    /// address, and a path with codes in it may be any.
+    /// address, and a path with codes in it may be any. A host is meant by either scheme, and by any port where none is
+    /// written; only all of `http://*` means what is not encrypted, and nothing else.
     pub fn touches(&self, request: &NetRequest) -> bool {
         let host = self.host == Hosts::Any || self.host.matches(&request.host);
         let path = request.path.starts_with(&self.path) || request.path.contains('%');
-        host && path && request.scheme == self.scheme && request.port == self.port
+        let unencrypted = self.host == Hosts::Any && self.scheme == "http";
+        let scheme = !unencrypted || request.scheme == self.scheme;
+        let port = usual_port(&self.scheme) == Some(self.port) || request.port == self.port;
+        host && path && scheme && port
     }
 
     /// A request that goes there; none where it names several hosts.
@@ -284,6 +288,22 @@ mod tests {
         ] {
             let pattern = HostPattern::parse(pattern).unwrap();
             assert_eq!(pattern.touches(&request("https", host, 443, path)), touches, "{pattern} {host}{path}");
+        }
+        for (pattern, scheme, port, touches) in [
+            ("https://a.com", "http", 80, true),
+            ("https://a.com", "https", 8443, true),
+            ("https://a.com", "http", 8080, true),
+            ("http://a.com", "https", 443, true),
+            ("https://*.com", "http", 80, true),
+            ("https://*", "http", 80, true),
+            ("http://*", "https", 443, false),
+            ("http://*", "http", 8080, true),
+            ("http://*:8080", "http", 80, false),
+            ("https://a.com:8443", "http", 8443, true),
+            ("https://a.com:8443", "https", 443, false),
+        ] {
+            let parsed = HostPattern::parse(pattern).unwrap();
+            assert_eq!(parsed.touches(&request(scheme, "a.com", port, "/")), touches, "{pattern} {scheme} {port}");
         }
     }
 
