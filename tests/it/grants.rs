@@ -263,6 +263,45 @@ async fn a44_an_update_that_asks_for_more_is_asked_about_again_and_a_no_stays() 
     editor.close().await;
 }
 
+/// A no is about whatever has the id: what is installed again does not have what was taken away, and whoever installs it
+/// is told so.
+#[tokio::test]
+async fn a_no_outlives_the_plugin_and_is_told_of_when_it_comes_back() {
+    let runtime = installed(READS, "");
+    ran(&runtime, &["plugin", "revoke", "guest", "read:notes/**"]);
+    ran(&runtime, &["plugin", "remove", "acme:guest"]);
+    let back = runtime.run(&["plugin", "install", "guest.wasm", "--yes"]);
+    assert!(
+        back.code == Some(0) && back.stdout.contains("\nstill denied read:notes/** (in all projects)\n"),
+        "{back:?}"
+    );
+    assert!(
+        back.stderr.contains("hint: a no holds for whatever has the id; `acp-runtime plugin grant acme:guest"),
+        "{back:?}"
+    );
+    let info = ran(&runtime, &["plugin", "info", "guest"]);
+    assert!(
+        info.contains("you denied read:notes/** (in all projects), which holds for whatever has this id\n"),
+        "{info}"
+    );
+    let attempted = async || {
+        let editor = runtime.editor().await;
+        let session = editor.new_session().await;
+        let attempted = attempt(&editor, &session, "read", "notes/a.txt").await;
+        editor.close().await;
+        attempted
+    };
+    assert!(is_no(&attempted().await));
+    ran(&runtime, &["plugin", "remove", "acme:guest"]);
+    let json = ran(&runtime, &["plugin", "install", "guest.wasm", "--yes", "--json"]);
+    assert!(json.contains("\"denied\":[\"read:notes/** (in all projects)\"]"), "{json}");
+    // What is taken back is gone, and what was never denied is not told of.
+    ran(&runtime, &["plugin", "grant", "guest", "read:notes/**", "--scope", "user"]);
+    ran(&runtime, &["plugin", "remove", "acme:guest"]);
+    assert!(!ran(&runtime, &["plugin", "install", "guest.wasm", "--yes"]).contains("denied"));
+    assert!(!is_no(&attempted().await));
+}
+
 #[tokio::test]
 async fn a42_a_question_says_who_asks_and_why_and_comes_only_so_often() {
     let hostile = "fs.read = [{ glob = \"**\", reason = \"\\u202Efun\\u001b[31m \\\" Allow all? \" }]\n";

@@ -374,8 +374,12 @@ impl About<'_> {
         }
         for answer in &self.answers {
             let verdict = if answer.allowed { "you allowed" } else { "you denied" };
-            let lost = if self.counts(answer) { "" } else { ", which was of another version and counts no more" };
-            writeln!(out, "{verdict} {}{lost}", told(answer))?;
+            let holds = match answer.allowed {
+                false => ", which holds for whatever has this id",
+                true if self.counts(answer) => "",
+                true => ", which was of another version and counts no more",
+            };
+            writeln!(out, "{verdict} {}{holds}", told(answer))?;
         }
         for setting in settings {
             writeln!(out, "{}", setting.line())?;

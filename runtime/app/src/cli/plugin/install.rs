@@ -14,7 +14,7 @@ use serde_json::json;
 use super::super::arguments::InstallArguments;
 use super::super::confirm::{can_ask, confirmed};
 use super::super::failure::Failure;
-use super::grant::forget;
+use super::grant::{forget, told};
 use super::lent;
 use super::locked::{ProjectLock, as_locked, refuse_other_content};
 use super::source::{Found, reference};
@@ -94,6 +94,10 @@ async fn one(
     if let Some(project) = project.filter(|_| locked.is_none()) {
         store.alone(|| project.note(&id, &installed))??;
     }
+    // A no is about whatever has the id, so it has outlived what had it before.
+    let mut denied = runtime.memory().answers_about(&id).await?;
+    denied.retain(|answer| !answer.allowed);
+    let denied: Vec<String> = denied.iter().map(told).collect();
     let mut out = io::stdout();
     if arguments.json {
         let line = json!({
@@ -102,6 +106,7 @@ async fn one(
             "digest": installed.digest,
             "granted": installed.granted,
             "notGranted": refused.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "denied": denied,
             "replaced": before.map(|before| before.version().to_string()),
             "publisher": installed.publisher,
             "key": installed.key,
@@ -119,7 +124,16 @@ async fn one(
     for right in &refused {
         writeln!(out, "not granted {right}")?;
     }
+    for no in &denied {
+        writeln!(out, "still denied {no}")?;
+    }
     let mut err = io::stderr();
+    if !denied.is_empty() {
+        writeln!(
+            err,
+            "hint: a no holds for whatever has the id; `acp-runtime plugin grant {id} EFFECT` takes it back"
+        )?;
+    }
     if !refused.is_empty() {
         writeln!(err, "hint: install it with `--yes` to grant all that it asks for")?;
     }
