@@ -460,14 +460,46 @@ fn crowd(runtime: &Runtime, count: usize) {
     }
 }
 
+/// Bytes that the program reads from files and pipes, and what it says, from its start to its end.
+#[cfg(target_os = "linux")]
+fn read_by(runtime: &Runtime, arguments: &[&str]) -> (u64, String) {
+    let mut command = Command::new("sh");
+    // What a process has read counts for the one that has waited for it.
+    command.args(["-c", "\"$@\"; grep ^rchar: /proc/$$/io", "sh"]).arg(binary());
+    runtime.furnish(command.args(arguments));
+    let done = finish(command);
+    let (said, read) = done.stdout.trim_end().rsplit_once('\n').unwrap_or_else(|| panic!("{done:?}"));
+    (read.trim_start_matches("rchar:").trim().parse().expect("a number"), said.to_owned())
+}
+
+/// The code of all of them together is some dozens of megabytes: whoever reads it is found out by how much it has read.
 #[tokio::test]
 async fn a55_of_many_installed_plugins_only_the_manifests_are_read() {
-    let runtime = Runtime::new().config("plugins.bundled = false\n");
-    crowd(&runtime, 200);
+    const MANY: usize = 200;
+    let (alone, runtime) = (Runtime::new(), Runtime::new().config("plugins.bundled = false\n"));
+    let alone = alone.config("plugins.bundled = false\n");
+    crowd(&runtime, MANY);
     let list = runtime.run(&["plugin", "list"]);
-    assert_eq!((list.code, list.stderr.as_str(), list.stdout.lines().count()), (Some(0), "", 200), "{list:?}");
+    assert_eq!((list.code, list.stderr.as_str(), list.stdout.lines().count()), (Some(0), "", MANY), "{list:?}");
+    #[cfg(target_os = "linux")]
+    {
+        let whole: u64 = files(&runtime).iter().map(|file| fs::metadata(file).expect("it is there").len()).sum();
+        // A list of them, and whole sessions with all of them in it: what they offer is known.
+        for (arguments, word) in
+            [(&["plugin", "list"][..], "acme:"), (&["run", "/plugins"], "`acme:"), (&["run", "/tools"], "__add`")]
+        {
+            let ((without, _), (with, said)) = (read_by(&alone, arguments), read_by(&runtime, arguments));
+            assert_eq!(said.matches(word).count(), MANY, "{arguments:?}: {said}");
+            let more = with.saturating_sub(without);
+            assert!(more < whole / 4, "{arguments:?} has read {more} bytes more, of {whole}");
+        }
+    }
+    // An agent: it answers at once, and a session in it has all of them.
     let editor = runtime.spawn(acp_runtime_tests::EditorOptions::default());
     editor.initialize().await;
+    let session = editor.new_session().await;
+    let plugins = editor.prompt(&session, "/plugins").await.text();
+    assert_eq!(plugins.matches("`acme:").count(), MANY, "{plugins}");
     editor.close().await;
     let compiled = fs::read_dir(runtime.home().join("compiled")).into_iter().flatten().count();
     assert_eq!(compiled, 0, "no code was compiled, and none run");

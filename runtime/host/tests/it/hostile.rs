@@ -178,6 +178,34 @@ async fn a5_a_deadline_is_that_of_one_call() {
     }
 }
 
+/// What takes longer than those that die beside it, and no more than it may, is not ended with them: neither of another
+/// plugin nor of the same one.
+#[tokio::test]
+async fn a5_whoever_keeps_to_its_time_outlives_those_that_do_not() {
+    let mut limits = Limits::default();
+    limits.time.cpu = SOON;
+    let runtime = Runtime::with(None, limits);
+    let session = runtime.open(&[runtime.plugin("loop", ""), runtime.plugin("nap", ""), runtime.plugin("trap", "")]);
+    let [endless, nap, trap] = session.tools.as_slice() else { panic!("three tools") };
+    // All are compiled before time is taken.
+    runtime.call(&**nap, json!({})).await.unwrap();
+    runtime.call(&**trap, json!({ "n": 1 })).await.unwrap_err();
+    runtime.call(&**endless, json!({})).await.unwrap_err();
+    let deaths = async {
+        for _ in 0..2 {
+            let (looped, trapped) =
+                tokio::join!(runtime.call(&**endless, json!({})), runtime.call(&**trap, json!({ "n": 1 })));
+            assert_eq!((told(&looped.unwrap_err()).0, told(&trapped.unwrap_err()).0), ("timeout", "internal"));
+        }
+    };
+    // Three of them are asleep when the first of the others dies, and wake up after it.
+    let naps = futures::future::join_all((0..3).map(|_| runtime.call(&**nap, json!({}))));
+    let ((), naps) = tokio::join!(deaths, naps);
+    for nap in naps {
+        assert_eq!(nap.unwrap().for_model(), "250");
+    }
+}
+
 /// More calls than there are places for instances: each place is free again.
 #[tokio::test]
 async fn a48_what_was_cancelled_holds_no_instance() {
@@ -202,8 +230,13 @@ async fn a48_what_was_cancelled_holds_no_instance() {
 
 #[tokio::test]
 async fn a29_random_numbers_are_capped() {
-    let error = Runtime::new().run("random", "", json!({})).await.unwrap_err();
-    assert!(told(&error).1.contains("65536"), "{error}");
+    // Of both kinds: of neither does the host make what was asked for, and the next call is as ever.
+    let runtime = Runtime::new();
+    for guest in ["random", "insecure"] {
+        let error = runtime.run(guest, "", json!({})).await.unwrap_err();
+        assert!(told(&error).0 == "internal" && told(&error).1.contains("65536"), "{guest}: {error}");
+        assert!(runtime.run("echo", "", json!({})).await.is_ok());
+    }
 }
 
 #[tokio::test]
