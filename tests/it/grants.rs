@@ -152,7 +152,11 @@ async fn what_was_granted_with_the_installation_can_be_taken_back_at_once() {
     let went = attempt(&editor, &session, "read", "inside.txt").await;
     assert!(is_no(&went), "{went}");
     let info = ran(&runtime, &["plugin", "info", "acme:guest"]);
-    assert!(info.contains("granted fs.read **: ") && info.contains("you denied read (in all projects)\n"), "{info}");
+    assert!(
+        info.contains("granted fs.read **: ")
+            && info.contains("you denied read (in all projects), which holds for whatever has this id\n"),
+        "{info}"
+    );
     let list = ran(&runtime, &["plugin", "list"]);
     assert!(list.contains("acme:guest  0.1.0  installed  fs.write  sha256:") && list.contains("  A guest."), "{list}");
     // The same words take that back, and give nothing else.

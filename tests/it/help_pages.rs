@@ -338,8 +338,8 @@ fn every_page_of_help_reads_well() {
         Options:
           -h, --help  Print help
 
-        A plugin's secret is kept for the plugin of that id as you have it now: for who has signed it, or for
-        the place that it is from. Another one of the same id, from somebody else, does not have it.
+        A plugin's secret is kept for the plugin of that id as you have it now: for who has signed it, or
+        for the place that it is from. Another one of the same id, from somebody else, does not have it.
 
         # secret list
         List the names of the secrets, where each is kept, and for whose plugin

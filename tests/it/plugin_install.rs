@@ -189,7 +189,8 @@ fn what_was_granted_holds_for_the_next_version() {
     assert!(json["digest"].take().as_str().is_some_and(|digest| digest.starts_with("sha256:")));
     let expected = json!({
         "id": "acme:list", "version": "0.4.0", "digest": null, "replaced": "0.4.0",
-        "granted": ["fs.read notes/**", "fs.write notes/**"], "notGranted": [], "publisher": null, "key": null,
+        "granted": ["fs.read notes/**", "fs.write notes/**"], "notGranted": [], "denied": [], "publisher": null,
+        "key": null,
     });
     assert_eq!(json, expected);
 }

@@ -386,7 +386,8 @@ async fn what_is_allowed_in_the_session_gets_the_variables_of_its_right() {
     let built =
         runtime.run(&["plugin", "build", "--component", &guest, "--manifest", "plugin.toml", "--output", "p.wasm"]);
     assert_eq!(built.code, Some(0), "{built:?}");
-    let runtime = runtime.config(&format!("[plugins]\npaths = [{:?}]\n", "p.wasm"));
+    let named = runtime.project().join("p.wasm").display().to_string();
+    let runtime = runtime.config(&format!("[plugins]\npaths = [{named:?}]\n"));
     let yes = |_: &Permission| Answer::Pick("allow_once");
     let editor = runtime.editor_with(EditorOptions::default().answering(yes)).await;
     let session = editor.new_session().await;

@@ -38,6 +38,7 @@ fn person(site: &WebDouble) -> Runtime {
     let key = key.lines().next().unwrap().to_owned();
     ran(&runtime, &["trust", "add", "publisher", "acme", "--key", &key]);
     ran(&runtime, &["plugin", "pack", "net.wasm", "--key", "key"]);
+    std::fs::remove_file(runtime.project().join("net.wasm.minisig")).unwrap();
     runtime
 }
 
@@ -81,6 +82,14 @@ async fn asks(runtime: &Runtime, site: &WebDouble) -> String {
     heard
 }
 
+fn sent(heard: &str) {
+    assert!(heard.contains("heard true"), "{heard}");
+}
+
+fn refused(heard: &str) {
+    assert!(heard.starts_with(NONE), "{heard}");
+}
+
 fn doctor(runtime: &Runtime) -> String {
     ran(runtime, &["plugin", "doctor", "acme:net"])
 }
@@ -99,13 +108,13 @@ async fn a30_a_secret_is_for_the_plugin_of_whom_it_was_kept_for() {
     ran(&runtime, &["plugin", "install", "net-0.1.0.tar", "--yes"]);
     let said = keep(&runtime);
     assert!(said.contains("for the plugin as you have it now (signed by whoever has the key sha256:"), "{said}");
-    assert!(asks(&runtime, &site).await.contains("heard true"));
+    sent(&asks(&runtime, &site).await);
 
     // One that nobody has signed takes its place, with the same rights granted.
     ran(&runtime, &["plugin", "remove", "acme:net", "--keep-data"]);
     ran(&runtime, &["plugin", "install", "net.wasm", "--yes"]);
     let visits = site.visits().len();
-    assert!(asks(&runtime, &site).await.starts_with(NONE));
+    refused(&asks(&runtime, &site).await);
     assert!(
         doctor(&runtime).contains("the one of that name is kept for a plugin of somebody else"),
         "{}",
@@ -113,7 +122,7 @@ async fn a30_a_secret_is_for_the_plugin_of_whom_it_was_kept_for() {
     );
     // One of its own changes nothing about the first's.
     assert!(keep(&runtime).contains("(you installed it; nobody has signed it)"));
-    assert!(asks(&runtime, &site).await.contains("heard true"));
+    sent(&asks(&runtime, &site).await);
     let listed = ran(&runtime, &["secret", "list", "--json"]);
     let publishers: Vec<Value> =
         listed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["publisher"].clone()).collect();
@@ -126,19 +135,19 @@ async fn a30_a_secret_is_for_the_plugin_of_whom_it_was_kept_for() {
     std::fs::create_dir(&folder).unwrap();
     std::fs::copy(runtime.project().join("net.wasm"), folder.join("net.wasm")).unwrap();
     configure(&runtime, &format!("paths = [{:?}]\n", folder.display().to_string()));
-    assert!(asks(&runtime, &site).await.starts_with(NONE));
+    refused(&asks(&runtime, &site).await);
     configure(&runtime, "");
     let own = runtime.project().join(".acp-runtime/plugins");
     std::fs::create_dir_all(&own).unwrap();
     std::fs::copy(folder.join("net.wasm"), own.join("net.wasm")).unwrap();
     ran(&runtime, &["trust", "add", &runtime.project().display().to_string(), "--yes"]);
-    assert!(asks(&runtime, &site).await.starts_with(NONE));
+    refused(&asks(&runtime, &site).await);
     std::fs::remove_dir_all(runtime.project().join(".acp-runtime")).unwrap();
     assert_eq!(site.visits().len(), visits + 1, "nobody else was sent anything");
 
     // And the first has it as before.
     ran(&runtime, &["plugin", "install", "net-0.1.0.tar", "--yes"]);
-    assert!(asks(&runtime, &site).await.contains("heard true"));
+    sent(&asks(&runtime, &site).await);
     ran(&runtime, &["plugin", "remove", "acme:net"]);
     assert_eq!(ran(&runtime, &["secret", "list"]), "", "what was kept for it goes with it");
 }
@@ -154,7 +163,7 @@ async fn what_was_kept_for_an_id_alone_is_lent_to_nobody() {
         json!({ "version": 1, "secrets": { "acme:net/token": { "value": SECRET }, "lab": { "value": "sk-lab" } } });
     std::fs::write(&path, before.to_string()).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
-    assert!(asks(&runtime, &site).await.starts_with(NONE));
+    refused(&asks(&runtime, &site).await);
     assert!(site.visits().is_empty());
     let listed = ran(&runtime, &["secret", "list"]);
     assert!(
@@ -164,7 +173,7 @@ async fn what_was_kept_for_an_id_alone_is_lent_to_nobody() {
     assert!(listed.ends_with("lab                       file\n"), "{listed}");
     assert!(doctor(&runtime).contains("was kept before it counted for whose plugin"), "{}", doctor(&runtime));
     keep(&runtime);
-    assert!(asks(&runtime, &site).await.contains("heard true"));
+    sent(&asks(&runtime, &site).await);
     ran(&runtime, &["secret", "remove", "acme:net/token"]);
     assert_eq!(ran(&runtime, &["secret", "list"]), "lab                       file\n", "all of that name");
 }

@@ -2,7 +2,7 @@
 
 use acp_runtime_tests::model_double::{ModelDouble, Reply};
 use acp_runtime_tests::runtime::build_folder;
-use acp_runtime_tests::{Answer, EditorOptions, Permission, Runtime, Turn};
+use acp_runtime_tests::{Answer, CallView, EditorOptions, Permission, Runtime, Turn};
 use serde_json::json;
 
 /// A call of `spawn_agent`, then what the child does, then what the session says.
@@ -209,11 +209,17 @@ async fn children_share_the_turn_s_budget() {
 /// What a plugin asks in children counts for the turn as well, and the next turn begins anew.
 #[tokio::test]
 async fn a42_a_cap_on_questions_counts_what_children_ask() {
-    let run = "{ call = { tool = \"programs__run\", arguments = { program = \"absent\" } } }";
+    // No two of them are the same call.
+    let run = |n: u32| {
+        format!(
+            "{{ call = {{ tool = \"programs__run\", arguments = {{ program = \"absent\", milliseconds = {n} }} }} }}"
+        )
+    };
     let spawn = "{ call = { tool = \"spawn_agent\", arguments = { task = \"t\", tools = [\"programs__run\"] } } }";
     let says = |text: &str| format!("{{ text = \"{text}\" }}");
     // The turn asks once, its child twice and once too often; then the turn asks too often itself.
-    let turn = [run, spawn, run, run, run, &says("The child is done."), run, &says("Done.")];
+    let (child, done) = (says("The child is done."), says("Done."));
+    let turn = [run(1), spawn.to_owned(), run(2), run(3), run(4), child, run(5), done];
     let replies: Vec<String> = turn.iter().map(|step| format!("[[reply]]\nsteps = [{step}]\n")).collect();
     let scenario = format!("quiet = true\nrepeat = true\n{}", replies.concat());
     let runtime = Runtime::scripted(&scenario).config("[permission]\nquestions = 3\n[plugins]\nbundled = false\n");
@@ -226,7 +232,7 @@ async fn a42_a_cap_on_questions_counts_what_children_ask() {
         let turn = editor.prompt(&session, "Go.").await;
         assert_eq!(turn.text(), "Done.");
         assert_eq!(editor.permissions().len(), asked, "three in each turn");
-        let told: Vec<String> = turn.calls().iter().map(|call| call.text()).collect();
+        let told: Vec<String> = turn.calls().iter().map(CallView::text).collect();
         let capped = "the plugin has had the user asked 3 times in this turn";
         assert!(told[0].contains("the program `absent` is not there"), "{told:?}");
         assert!(told.last().unwrap().contains(capped), "{told:?}");

@@ -2,8 +2,9 @@
 //!
 //! For tests. A [`Fuzz`] hands them to a check one after another: a panic is told with the input that it came of and the
 //! seed that makes it again, and so is an input that takes too long or too much memory, which [`Scales`] weigh; one that
-//! takes for ever ends the process. Each is tried in two ways: [`Fuzz::quick`] always makes the same ones, and few; [`Fuzz::slow`] makes others each time, for a
-//! quarter of a minute, unless `PROPTEST_RNG_SEED` says where to begin, as it does for properties.
+//! takes for ever ends the process. Each is tried in two ways: [`Fuzz::quick`] always makes the same ones, and few;
+//! [`Fuzz::slow`] makes others each time, for a quarter of a minute, unless `PROPTEST_RNG_SEED` says where to begin, as it
+//! does for properties.
 
 mod scales;
 
@@ -210,7 +211,7 @@ struct Watch {
 
 impl Watch {
     fn begin(heaviest: usize) -> Self {
-        let (_, weighed) = Scales::weigh(|| drop(black_box(vec![1_u8; 4096])));
+        let ((), weighed) = Scales::weigh(|| drop(black_box(vec![1_u8; 4096])));
         assert!(weighed >= 4096, "this binary of tests weighs nothing: it needs `Scales` as its global allocator");
         let (told, tells) = channel();
         std::thread::spawn(move || watch(&tells));

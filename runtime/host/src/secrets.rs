@@ -18,7 +18,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::publisher::Publisher;
+use crate::origin::PluginOrigin;
 
 /// What stands where a secret was.
 const MASK: &[u8] = b"****";
@@ -32,11 +32,11 @@ pub struct SecretText(Arc<str>);
 
 /// Keeps the person's secrets.
 pub trait SecretStore: Send + Sync {
-    /// The secret of that name that is kept for plugins of that publisher; none where none is kept. The error says why it
+    /// The secret of that name that is kept for plugins of that origin; none where none is kept. The error says why it
     /// cannot be had, and nothing of it.
     fn secret<'a>(
         &'a self,
-        publisher: &'a Publisher,
+        origin: &'a PluginOrigin,
         name: &'a SecretName,
     ) -> BoxFuture<'a, Result<Option<SecretText>, String>>;
 }
@@ -61,7 +61,7 @@ impl fmt::Debug for SecretText {
 /// The secrets of one plugin: which it may have sent, and what is known of them.
 pub(crate) struct SecretDesk {
     store: Arc<dyn SecretStore>,
-    publisher: Publisher,
+    origin: PluginOrigin,
     rights: Vec<SecretRight>,
     filter: Filter,
 }
@@ -81,7 +81,7 @@ impl SecretDesk {
     /// The value, for a request that the gate has allowed; from now on it is kept out of what the plugin gets and says.
     /// The error names the rule that stops it, in a word and for people.
     pub(crate) async fn lend(&self, right: &SecretRight) -> Result<SecretText, (&'static str, String)> {
-        let kept = self.store.secret(&self.publisher, &right.name).await.map_err(|why| ("unusable", why))?;
+        let kept = self.store.secret(&self.origin, &right.name).await.map_err(|why| ("unusable", why))?;
         let none = || format!("none is kept; the user can do that with `acp-runtime secret set {}`", right.name);
         let secret = kept.ok_or_else(|| ("missing", none()))?;
         self.filter.learn(&secret).map_err(|why| ("unusable", why.to_owned()))?;
@@ -90,7 +90,7 @@ impl SecretDesk {
 
     /// Whether one is kept.
     pub(crate) async fn is_kept(&self, right: &SecretRight) -> Result<bool, String> {
-        Ok(self.store.secret(&self.publisher, &right.name).await?.is_some())
+        Ok(self.store.secret(&self.origin, &right.name).await?.is_some())
     }
 
     /// What keeps them out of texts.

@@ -492,30 +492,33 @@ mod tests {
         let honest =
             ["src/**/*.rs", "./a/../b", "**/*.{pem,key}", "[!a-z]?/**", "C:/x", "/etc/passwd", "run:cargo test **"];
         let others = ["fetch:https://*.example.com:8443/v1", "https://[::1]:80/a", "plugin:aar:*", "secret:a/b"];
-        Fuzz::of(honest.into_iter().chain(others)).with_words([
-            "**/",
-            "{",
-            "}",
-            ",",
-            "[",
-            "]",
-            "[!",
-            "..",
-            "/",
-            "\0",
-            "\\",
-            "{a,b}",
-            "\u{202e}",
-            "\u{ff0e}",
-            "://",
-            "@",
-            ":",
-            "%2e",
-            "*.",
-            "write:",
-            "run:",
-            "fetch:http://",
-        ])
+        Fuzz::of(honest.into_iter().chain(others))
+            .with_words([
+                "**/",
+                "{",
+                "}",
+                ",",
+                "[",
+                "]",
+                "[!",
+                "..",
+                "/",
+                "\0",
+                "\\",
+                "{a,b}",
+                "\u{202e}",
+                "\u{ff0e}",
+                "://",
+                "@",
+                ":",
+                "%2e",
+                "*.",
+                "write:",
+                "run:",
+                "fetch:http://",
+            ])
+            // A glob is compiled, and a star of it to some thousands of bytes.
+            .costing(64 << 20)
     }
 
     /// Whatever they are, they mean nothing outside, and are read as they are shown.

@@ -309,6 +309,8 @@ mod tests {
             "%25",
             "~1",
         ])
+        // It is compiled, with all patterns in it.
+        .costing(24 << 20)
     }
 
     /// Whatever it says of them, it says so soon.

@@ -14,7 +14,7 @@ use super::failure::Failure;
 use super::plugin::known;
 use super::run::absolute;
 use super::transcript::harmless;
-use crate::compose::{Keys, Runtime};
+use crate::compose::{Keys, KnownPlugin, Origin, Runtime};
 use crate::models::{Models, ProviderKey};
 use crate::secret::Secret;
 use crate::secrets::{Kept, Place, SecretId, SecretStore, SecretsError};
@@ -36,14 +36,14 @@ pub(super) fn command(secrets: &SecretStore, command: SecretCommand) -> Result<(
 /// Keeps a secret for the plugin that it is called after, as a session in this folder would have that.
 pub(super) async fn keep_for_plugin(runtime: &Runtime, secrets: &SecretStore, name: SecretName) -> Result<(), Failure> {
     let Some(id) = name.plugin() else { return Err(Failure::usage(format!("`{name}` is no plugin's secret"))) };
-    let known = match runtime.developed(&id) {
+    let is_worked_on = |known: &KnownPlugin| known.origin == Origin::Development && *known.plugin.id() == id;
+    let known = match runtime.known().into_iter().find(is_worked_on) {
         Some(known) => known,
         None => known(runtime, id.as_str(), &absolute(".".into())?).await.map_err(not_there)?,
     };
     let value = value(&format!("Value of `{name}` (not shown): "))?;
-    let publisher = known.plugin.publisher();
-    let whose = format!(" for the plugin as you have it now ({})", known.whose());
-    keep(secrets, &SecretId::lent(name, publisher), &value, &whose)
+    let whose = format!(", for the plugin as you have it now ({})", known.whose());
+    keep(secrets, &SecretId::lent(name, known.plugin.origin()), &value, &whose)
 }
 
 /// Of an id alone it is not known whose plugin that will be.
@@ -118,7 +118,11 @@ fn list(secrets: &SecretStore, json: bool) -> Result<(), Failure> {
     for (id, place) in secrets.list()? {
         let SecretId { name, publisher } = &id;
         if json {
-            writeln!(out, "{}", json!({ "name": name, "store": place, "publisher": publisher }))?;
+            let mut line = json!({ "name": name, "store": place });
+            if name.plugin().is_some() {
+                line["publisher"] = json!(publisher);
+            }
+            writeln!(out, "{line}")?;
             continue;
         }
         let whose = match publisher {

@@ -129,7 +129,7 @@ impl KnownPlugin {
     pub fn identity(&self) -> PluginIdentity {
         let manifest = self.plugin.manifest();
         let (publisher, key) =
-            (format!("{} {}", self.origin.as_str(), manifest.id.namespace()), self.plugin.publisher().key());
+            (format!("{} {}", self.origin.as_str(), manifest.id.namespace()), self.plugin.origin().key());
         let mut capabilities = capability_hash(manifest);
         if self.origin == shelf::Origin::Project {
             // Of what cannot be read no other answer is ever found.
@@ -145,7 +145,7 @@ impl KnownPlugin {
 
     /// Who stands for it, in a few words for people.
     pub fn whose(&self) -> String {
-        match self.plugin.publisher().key() {
+        match self.plugin.origin().key() {
             Some(key) => format!("signed by whoever has the key {key}"),
             None => self.origin.meaning().to_owned(),
         }

@@ -26,11 +26,6 @@ impl Runtime {
         &self.developments
     }
 
-    /// The plugin of that id, if it is worked on: sessions have it in the place of others.
-    pub fn developed(&self, id: &PluginId) -> Option<KnownPlugin> {
-        self.in_development(&self.settings().plugins).into_iter().find(|known| known.plugin.id() == id)
-    }
-
     /// Waits until something else is worked on, or something is built anew.
     pub(super) async fn development_changed(&self) {
         loop {

@@ -75,11 +75,11 @@ impl PluginSecrets {
 impl secrets::SecretStore for PluginSecrets {
     fn secret<'a>(
         &'a self,
-        publisher: &'a Publisher,
+        origin: &'a PluginOrigin,
         name: &'a SecretName,
     ) -> BoxFuture<'a, Result<Option<SecretText>, String>> {
         async move {
-            let (store, name) = (self.0.clone(), SecretId::lent(name.clone(), publisher));
+            let (store, name) = (self.0.clone(), SecretId::lent(name.clone(), origin));
             // The keyring may hold the thread.
             let found = tokio::task::spawn_blocking(move || store.get(&name, false)).await;
             let found =
@@ -91,12 +91,11 @@ impl secrets::SecretStore for PluginSecrets {
 }
 
 impl Runtime {
-    /// Removes the secrets that were kept for that plugin of that publisher. Answers which.
-    pub fn forget_secrets(&self, publisher: &Publisher, plugin: &PluginId) -> Result<Vec<SecretName>, SecretsError> {
+    /// Removes the secrets that were kept for that plugin of that origin. Answers which.
+    pub fn forget_secrets(&self, origin: &PluginOrigin, plugin: &PluginId) -> Result<Vec<SecretName>, SecretsError> {
         let secrets = self.keys.secrets();
-        let of_it = |id: &SecretId| {
-            id.name.plugin().as_ref() == Some(plugin) && *id == SecretId::lent(id.name.clone(), publisher)
-        };
+        let of_it =
+            |id: &SecretId| id.name.plugin().as_ref() == Some(plugin) && *id == SecretId::lent(id.name.clone(), origin);
         let mut removed = Vec::new();
         for (id, _) in secrets.list()?.into_iter().filter(|(id, _)| of_it(id)) {
             if secrets.remove(&id)? {

@@ -49,10 +49,11 @@ async fn run_asked(call: &mut Call, asked: Asked) -> Result<ProgramOutput, HostE
     let shown = scope.folders.names.display(&folder);
     let grants = scope.gate.grants(&call.plugin);
     let inherit: Vec<String> = grants.iter().flat_map(|grants| grants.environment(&line)).map(str::to_owned).collect();
-    let mut text = format!("{}\nin {}", fenced("sh", &exact(&line.to_string())), fenced("", &exact(&shown)));
-    if !inherit.is_empty() {
-        text += &format!("\nwith these variables of your environment:\n{}", fenced("", &inherit.join(" ")));
-    }
+    let with = match inherit.as_slice() {
+        [] => String::new(),
+        names => format!("\nwith these variables of your environment:\n{}", fenced("", &names.join(" "))),
+    };
+    let text = format!("{}\nin {}{with}", fenced("sh", &exact(&line.to_string())), fenced("", &exact(&shown)));
     let exhibit = Exhibit { content: vec![ToolContent::Text { text }], ..Exhibit::default() };
     let permit = call.authorize_with(vec![Effect::Run(line.clone())], exhibit).await?;
     let most = call.limits.exec.time;

@@ -382,7 +382,7 @@ impl KeptSecrets {
 impl SecretStore for KeptSecrets {
     fn secret<'a>(
         &'a self,
-        _publisher: &'a Publisher,
+        _origin: &'a PluginOrigin,
         name: &'a SecretName,
     ) -> BoxFuture<'a, Result<Option<SecretText>, String>> {
         let found = self.0.lock().unwrap().get(name.as_str()).map(|secret| SecretText::new(secret.as_str()));

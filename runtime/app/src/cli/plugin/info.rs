@@ -374,10 +374,10 @@ impl About<'_> {
         }
         for answer in &self.answers {
             let verdict = if answer.allowed { "you allowed" } else { "you denied" };
-            let holds = match answer.allowed {
-                false => ", which holds for whatever has this id",
-                true if self.counts(answer) => "",
-                true => ", which was of another version and counts no more",
+            let holds = match (answer.allowed, self.counts(answer)) {
+                (true, true) => "",
+                (true, false) => ", which was of another version and counts no more",
+                (false, _) => ", which holds for whatever has this id",
             };
             writeln!(out, "{verdict} {}{holds}", told(answer))?;
         }

@@ -48,14 +48,13 @@ impl SigningKey {
         let sealed = || SecretKeyBox::from_string(&text).map_err(|_| no_key());
         // Whether one is needed is known once it was tried without.
         let open = sealed()?.into_unencrypted_secret_key().ok().filter(|pair| !pair.is_encrypted());
-        let pair = match open.or_else(|| without_checksum(line)) {
-            Some(pair) => pair,
-            None => {
-                let password = password(&format!("Password of `{shown}`: "))?;
-                sealed()?.into_secret_key(Some(password)).map_err(|error| {
-                    Failure::new(format!("`{shown}` cannot be used: {error}")).hint("see that the password is right")
-                })?
-            }
+        let pair = if let Some(pair) = open.or_else(|| without_checksum(line)) {
+            pair
+        } else {
+            let password = password(&format!("Password of `{shown}`: "))?;
+            sealed()?.into_secret_key(Some(password)).map_err(|error| {
+                Failure::new(format!("`{shown}` cannot be used: {error}")).hint("see that the password is right")
+            })?
         };
         let public = minisign::PublicKey::from_secret_key(&pair).map_err(|_| no_key())?;
         let public = public.to_base64().parse().map_err(|error| {

@@ -198,7 +198,7 @@ fn meaning(by: &str, id: &PluginId) -> (String, String) {
 
 /// That no secret is kept for this plugin; none where one is.
 fn none_kept(known: &KnownPlugin, right: &SecretRight, kept: &BTreeSet<SecretId>) -> Option<&'static str> {
-    if kept.contains(&SecretId::lent(right.name.clone(), known.plugin.publisher())) {
+    if kept.contains(&SecretId::lent(right.name.clone(), known.plugin.origin())) {
         return None;
     }
     match kept.iter().find(|kept| kept.name == right.name) {

@@ -153,7 +153,12 @@ impl Found {
         if !self.admits(shelf, id, installed.publisher.as_deref(), Origin::Installed) {
             return;
         }
-        let read = || shelf.installed.package(&installed).map(|package| package.with_origin(PluginOrigin::Installed(installed.key)));
+        let read = || {
+            shelf
+                .installed
+                .package(&installed)
+                .map(|package| package.with_origin(PluginOrigin::Installed(installed.key)))
+        };
         match before.map_or_else(|| read().map(|package| shelf.host.load(package)), Ok) {
             Ok(plugin) if plugin.id() == id => {
                 let (grants, origin) = (installed.grants(plugin.manifest()), Origin::Installed);

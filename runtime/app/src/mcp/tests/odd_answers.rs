@@ -113,14 +113,43 @@ fn conversations() -> Fuzz {
         .costing(24 << 20)
 }
 
-/// A server whose whole output that is: what became of its tool, if it came to that.
+/// Where the first line ends that looks like an answer.
+fn through_an_answer(output: &[u8]) -> usize {
+    let mut end = 0;
+    for line in output.split_inclusive(|byte| *byte == b'\n') {
+        end += line.len();
+        if [&b"\"result\""[..], b"\"error\""].iter().any(|word| line.windows(word.len()).any(|part| part == *word)) {
+            break;
+        }
+    }
+    end
+}
+
+/// A server whose whole output that is, an answer after each request: what became of its tool, if it came to that.
 async fn talk(output: &[u8]) -> Option<String> {
     let (ours, theirs) = tokio::io::duplex(64 << 10);
     let server = async {
-        let (mut input, mut written) = tokio::io::split(theirs);
-        let _ = written.write_all(output).await;
+        let (input, mut written) = tokio::io::split(theirs);
+        let (mut asked, mut left) = (BufReader::new(input).lines(), output);
+        // To each request as much as there is up to an answer, whatever that is to; and to a client that waits for more.
+        loop {
+            let line = match tokio::time::timeout(Duration::from_secs(1), asked.next_line()).await {
+                Ok(Ok(Some(line))) => line,
+                Err(_) => "\"id\":\"method\":".to_owned(),
+                Ok(Ok(None) | Err(_)) => break,
+            };
+            if !line.contains("\"id\":") || !line.contains("\"method\":") {
+                continue;
+            }
+            let (now, later) = left.split_at(through_an_answer(left));
+            let over = written.write_all(now).await.is_err() || later.is_empty();
+            left = later;
+            if over {
+                break;
+            }
+        }
         let _ = written.shutdown().await;
-        let _ = tokio::io::copy(&mut input, &mut tokio::io::sink()).await;
+        while let Ok(Some(_)) = asked.next_line().await {}
     };
     let client = async {
         let (output, input) = tokio::io::split(ours);
@@ -144,7 +173,9 @@ async fn talk(output: &[u8]) -> Option<String> {
 }
 
 fn run<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+    // Its clock goes on when everybody waits.
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().start_paused(true).build().unwrap().block_on(work)
 }
 
 /// Whatever is in the pipe: it comes to an end.

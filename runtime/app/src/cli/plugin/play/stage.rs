@@ -73,7 +73,7 @@ impl Ensemble {
         let keys = Keys::new(&settings, &paths, Redaction::default());
         for (handle, secret) in &case.secrets {
             let name = SecretName::of_plugin(&id, handle).map_err(|error| Failure::usage(error.to_string()))?;
-            keys.secrets().set(&SecretId::lent(name, package.publisher()), &Secret::new(secret.clone()))?;
+            keys.secrets().set(&SecretId::lent(name, package.origin()), &Secret::new(secret.clone()))?;
         }
         let props = Props::of(case);
         let stage = Stage { package, granted, network: props.clone(), programs: props.clone() };
