@@ -36,6 +36,7 @@ mod foreign;
 mod full_disk;
 mod git_paths;
 mod grants;
+mod held_files;
 mod held_store;
 mod help_pages;
 mod hooks;

@@ -23,7 +23,7 @@ pub mod tls;
 pub mod turn;
 pub mod web_double;
 
-pub use editor::{Answer, EditorDouble, EditorOptions, Filled, Manner, Permission, Served};
+pub use editor::{Answer, EditorDouble, EditorOptions, Filled, Manner, OpenPrompt, Permission, Served};
 pub use ledger::{Ledger, Message, RpcError};
 pub use model_double::ModelDouble;
 pub use registry_double::RegistryDouble;

@@ -1,10 +1,13 @@
-//! The thread that a call runs on: one of the executor's until the guest works with files, and from then on one that may
-//! be kept waiting.
+//! The thread that a call runs on: one of the executor's until the guest works with files, and from then on one of its
+//! own, which may be kept waiting.
 //!
 //! A file operation takes as long as the disk takes, and the executor's threads serve all sessions. To hand over each one
-//! costs two changes of threads, which is more than most of them take; so the whole call moves, once. Knows nothing about
-//! files. Tested beside the code, and by the guests that work with files.
+//! costs two changes of threads, which is more than most of them take; so the whole call moves, once. It takes none of the
+//! few threads on which others wait for the disk: a guest that holds files and sleeps, or waits for a person, would keep it
+//! from them. Knows nothing about files. Tested beside the code, and by the guests that work with files.
 
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -12,12 +15,16 @@ use std::task::{Context, Poll};
 
 use acp_runtime_agent::outbox::of_this_turn;
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 const EXECUTOR: u8 = 0;
 const WANTED: u8 = 1;
 const OWN: u8 = 2;
+
+/// What the threads are called.
+const NAME: &str = "plugin-call";
 
 /// What a call knows of its thread. Clones are of the same call.
 #[derive(Debug, Clone, Default)]
@@ -41,8 +48,8 @@ impl CallThread {
         })
     }
 
-    /// Runs the call to its end. Nothing comes where the process ends.
-    pub(crate) async fn run<T: Send + 'static>(&self, call: impl Future<Output = T> + Send + 'static) -> Option<T> {
+    /// Runs the call to its end. Fails where there is no thread for it.
+    pub(crate) async fn run<T: Send + 'static>(&self, call: impl Future<Output = T> + Send + 'static) -> io::Result<T> {
         let mut call: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(call);
         let here = |context: &mut Context<'_>| match call.as_mut().poll(context) {
             Poll::Ready(done) => Poll::Ready(Some(done)),
@@ -50,20 +57,24 @@ impl CallThread {
             Poll::Pending => Poll::Pending,
         };
         if let Some(done) = std::future::poll_fn(here).await {
-            return Some(done);
+            return Ok(done);
         }
         let (place, runtime) = (self.0.clone(), Handle::current());
         // Whoever waits may stop waiting, whatever the thread waits for.
         let ended = CancellationToken::new();
         let _ends = ended.clone().drop_guard();
         let call = of_this_turn(async move { ended.run_until_cancelled(call).await }).in_current_span();
-        let done = tokio::task::spawn_blocking(move || {
+        let (tell, told) = oneshot::channel();
+        std::thread::Builder::new().name(NAME.to_owned()).spawn(move || {
             place.store(OWN, Ordering::Release);
-            runtime.block_on(call)
-        });
-        match done.await {
-            Ok(done) => done,
-            Err(error) => error.try_into_panic().map_or(None, |panic| std::panic::resume_unwind(panic)),
+            // Whoever waits has the panic; nobody may.
+            let _ = tell.send(catch_unwind(AssertUnwindSafe(|| runtime.block_on(call))));
+        })?;
+        match told.await {
+            Ok(Ok(Some(done))) => Ok(done),
+            Ok(Err(panic)) => resume_unwind(panic),
+            // The thread sends, whatever happens, and `ended` is ours.
+            Ok(Ok(None)) | Err(_) => Err(io::ErrorKind::Interrupted.into()),
         }
     }
 }
@@ -78,7 +89,7 @@ mod tests {
     async fn a_call_moves_when_it_wants_to_and_only_then() {
         let id = || std::thread::current().id();
         let (thread, before) = (CallThread::default(), id());
-        assert_eq!(thread.run(async move { id() }).await, Some(before), "what has no files stays");
+        assert_eq!(thread.run(async move { id() }).await.unwrap(), before, "what has no files stays");
         let moved = thread.clone();
         let call = async move {
             moved.may_block().await;
@@ -86,7 +97,7 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(1)).await;
             id()
         };
-        assert_ne!(thread.run(call).await, Some(before));
+        assert_ne!(thread.run(call).await.unwrap(), before);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -146,9 +146,12 @@ impl Compiled {
         work: impl Work<T>,
     ) -> Result<(T, Kept), CallError> {
         let (deadline, cancel, limits) = (call.deadline.clone(), call.cancel.clone(), call.limits.clone());
-        let _running = self.sandbox.engine.clock().run();
         let (compiled, thread) = (self.clone(), call.thread.clone());
+        // As long as the guest computes, and not only as long as somebody waits for it: on a thread of its own it is at the
+        // next tick that it ends.
+        let running = self.sandbox.engine.clock().run();
         let working = thread.run(async move {
+            let _running = running;
             let mut kept = match kept {
                 Some(kept) => kept.enter(call).await,
                 None => compiled.begin(call, mounts).await?,
@@ -168,7 +171,11 @@ impl Compiled {
         };
         tokio::select! {
             biased;
-            done = working => done.filter(|_| !cancel.is_cancelled()).unwrap_or(Err(CallError::Cancelled)),
+            done = working => match done {
+                _ if cancel.is_cancelled() => Err(CallError::Cancelled),
+                Ok(done) => done,
+                Err(error) => Err(CallError::Unusable(format!("there is no thread for a call with files: {error}"))),
+            },
             () = cancelled => Err(CallError::Cancelled),
             () = deadline.expired() => Err(CallError::TimedOut(format!("it took longer than {:?}", deadline.whole()))),
         }

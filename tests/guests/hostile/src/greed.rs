@@ -4,6 +4,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
 use std::io::{Error, Result, Seek as _, SeekFrom, Write as _};
+use std::time::Duration;
 
 pub(crate) fn memory() -> String {
     let gigabyte = vec![1_u8; 1 << 30];
@@ -101,4 +102,20 @@ pub(crate) fn rewrite(path: &str) -> Result<String> {
         fs::write(path, PIECE)?;
     }
     Ok("a hundred times".to_owned())
+}
+
+/// All the time of a processor, once the file is there.
+pub(crate) fn spin(path: &str) -> Result<String> {
+    fs::write(path, PIECE)?;
+    loop {
+        black_box(());
+    }
+}
+
+/// All the time that there is, once the file is there.
+pub(crate) fn doze(path: &str) -> Result<String> {
+    fs::write(path, PIECE)?;
+    loop {
+        std::thread::sleep(Duration::from_hours(1));
+    }
 }

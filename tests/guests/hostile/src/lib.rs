@@ -85,6 +85,10 @@ pub enum Attack {
     Sparse,
     /// Replace a file again and again.
     Rewrite,
+    /// Write a file, and compute without end.
+    Spin,
+    /// Write a file, and sleep without end.
+    Doze,
 }
 
 /// The arguments of `attempt`.
@@ -142,6 +146,8 @@ impl Tool for Attempt {
             Attack::Litter => Ok(greed::litter(&path)),
             Attack::Sparse => greed::sparse(&path),
             Attack::Rewrite => greed::rewrite(&path),
+            Attack::Spin => greed::spin(&path),
+            Attack::Doze => greed::doze(&path),
         };
         Ok(Outcome::text(match went {
             Ok(done) => format!("done: {done}"),
