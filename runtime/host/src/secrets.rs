@@ -6,6 +6,8 @@
 //! and as they are usually encoded, in answers, logs, outcomes, panels and stored values. Knows nothing about where
 //! secrets are kept and how they are sent. Tested beside the code.
 
+mod forms;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,11 +15,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use acp_runtime_agent::capability::{Grant, SecretName, SecretRight};
 use acp_runtime_agent::plain;
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
+use self::forms::forms;
 use crate::origin::PluginOrigin;
 
 /// What stands where a secret was.
@@ -273,40 +274,11 @@ fn seen(text: &str) -> Option<String> {
     text.contains(hidden).then(|| text.replace(hidden, ""))
 }
 
-/// All forms of a secret that are looked for.
-fn forms(secret: &str) -> Vec<Vec<u8>> {
-    let bytes = secret.as_bytes();
-    let each = |before: &str| bytes.iter().map(|byte| format!("{before}{byte:02x}")).collect::<Vec<_>>().concat();
-    let (hex, every) = (each(""), each("%"));
-    let coded = |kept: &str, space: &str| -> String {
-        let code = |&byte: &u8| match byte {
-            b' ' if !space.is_empty() => space.to_owned(),
-            byte if byte.is_ascii_alphanumeric() || kept.as_bytes().contains(&byte) => char::from(byte).to_string(),
-            byte => format!("%{byte:02x}"),
-        };
-        bytes.iter().map(code).collect()
-    };
-    let json = serde_json::Value::from(secret).to_string();
-    let json = json.get(1..json.len() - 1).unwrap_or_default().to_owned();
-    // As whole paths, whole values and forms of pages are coded.
-    let paths = ["-_.~", "-_.~!$&'()*+,;=:@", "-_.~!$&'()*+,;=:@/?", "-_.!~*'()"];
-    let mut forms = vec![secret.to_owned(), json, hex, every, coded("-_.*", "+")];
-    forms.extend(paths.iter().map(|kept| coded(kept, "")));
-    // In base64 it looks different behind one or two other bytes, and its first and last characters are also theirs.
-    for before in 0..3 {
-        let text = [&vec![0; before], bytes].concat();
-        let (from, to) = ((before * 8).div_ceil(6), text.len() * 8 / 6);
-        for encoded in [STANDARD_NO_PAD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
-            forms.push(encoded.get(from..to).unwrap_or_default().to_owned());
-        }
-    }
-    forms.sort_unstable();
-    forms.dedup();
-    forms.into_iter().filter(|form| form.len() >= SHORTEST).map(String::into_bytes).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
     use super::*;
 
     const SECRET: &str = "s3cr\u{e9}t/To+ken 42";
@@ -328,12 +300,21 @@ mod tests {
             sightings.push(text.clone());
             sightings.push(STANDARD_NO_PAD.encode(&text));
             sightings.push(URL_SAFE_NO_PAD.encode(&text));
+            sightings.push(STANDARD_NO_PAD.encode(&text).replace('/', r"\/"));
+            sightings.push(STANDARD_NO_PAD.encode(&text).replace('+', "%2B").replace('/', "%2F"));
             sightings.push(hex(&text));
             sightings.push(format!("{{\"a\":{}}}", serde_json::Value::from(text.as_str())));
         }
         sightings.push("https://a.com/?k=s3cr%C3%A9t%2FTo%2Bken%2042&x=1".to_owned());
         sightings.push("k=s3cr%C3%A9t%2FTo%2Bken+42".to_owned());
         sightings.push("/s3cr%c3%a9t/To+ken%2042".to_owned());
+        sightings.push("s3cr%C3%A9t/To%2Bken%2042".to_owned());
+        // By the writers of PHP, Python, .NET, Go and JavaScript.
+        sightings.push(r"s3cr\u00e9t\/To+ken 42".to_owned());
+        sightings.push(r"s3cr\u00e9t/To+ken 42".to_owned());
+        sightings.push(r"s3cr\u00E9t/To\u002Bken 42".to_owned());
+        sightings.push("<p>s3cr\u{e9}t/To&#43;ken 42</p>".to_owned());
+        sightings.push("<p>s3cr\u{e9}t&#x2F;To+ken 42</p>".to_owned());
         sightings
     }
 
@@ -349,6 +330,26 @@ mod tests {
             assert_eq!(filter.text(text), text);
         }
         assert_eq!(filter.text(&format!("a{SECRET}{SECRET}b")), "a********b");
+    }
+
+    #[test]
+    fn a27_marks_of_pages_and_of_json_are_seen_through() {
+        let filter = Filter::default();
+        filter.learn(&SecretText::new("a&b<c>d\"e'f=g/h")).unwrap();
+        for text in [
+            r#"a&b<c>d\"e'f=g/h"#,
+            r#"a\u0026b\u003cc\u003ed\"e'f=g/h"#,
+            r"a\u0026b\u003Cc\u003Ed\u0022e\u0027f=g/h",
+            r#"a&b<c>d\"e'f=g\/h"#,
+            "a&amp;b&lt;c&gt;d&quot;e&#x27;f=g/h",
+            "a&amp;b&lt;c&gt;d&#34;e&#39;f=g/h",
+            "a&amp;b&lt;c&gt;d&quot;e&#039;f=g/h",
+            "a&amp;b&lt;c&gt;d&quot;e&apos;f=g/h",
+            "a&amp;b&lt;c&gt;d\"e'f=g/h",
+            "a&amp;b&lt;c&gt;d&quot;e&#39;f&#x3D;g&#x2F;h",
+        ] {
+            assert_eq!(filter.text(text), "****", "{text}");
+        }
     }
 
     #[test]
