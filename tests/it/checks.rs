@@ -165,6 +165,42 @@ fn plugins_that_are_not_there() {
     assert_eq!(doctor.code, Some(0), "{doctor:?}");
 }
 
+#[test]
+fn publishers_that_cannot_be_read() {
+    let runtime = Runtime::new();
+    let found = runtime.run(&["config", "path", "--all"]);
+    let path = found.stdout.lines().find_map(|line| line.strip_prefix("trust")).expect("a line of it").trim();
+    std::fs::create_dir_all(Path::new(path).parent().unwrap()).unwrap();
+    std::fs::write(path, "[publishers.acme]\nnamespace = ['acme']\n").unwrap();
+    let error = "cannot be read: line 2, column 1: unknown field `namespace`, expected `namespaces` or `keys`";
+    let path = plain(path, &runtime);
+    let hint = "correct the file; until then nothing that needs a signature is installed";
+    refused(&runtime, 1, &format!("`{path}` {error}"), hint);
+}
+
+#[test]
+fn addresses_in_the_place_of_a_registry_s_host() {
+    for (line, place, host) in [
+        ("default = 'https://registry.example'", "2:11: `default`", "https://registry.example"),
+        ("namespaces = { acme = 'registry.example/acme' }", "2:14: `namespaces`", "registry.example/acme"),
+        ("plain_http = ['http://lan:5000']", "2:14: `plain_http`", "http://lan:5000"),
+        ("default = ''", "2:11: `default`", ""),
+    ] {
+        let runtime = Runtime::new().config(&format!("[plugins.registry]\n{line}\n"));
+        let checked = runtime.run(&["config", "check"]);
+        let told =
+            format!("{place}: `{host}` is no host: write it alone, such as `registry.example` or `localhost:5000`\n");
+        assert!(checked.code == Some(2) && checked.stderr.contains(&told), "{line}: {checked:?}");
+    }
+}
+
+#[test]
+fn plugins_that_are_off() {
+    let runtime = Runtime::new().config("plugins.disabled = ['aar:notes']\n");
+    let doctor = runtime.run(&["doctor"]);
+    assert!(doctor.stdout.contains("ok    plugins   4 can be used; off: `aar:guard`, `aar:notes`\n"), "{doctor:?}");
+}
+
 /// All that can be known of servers without starting or asking any.
 #[test]
 fn servers_that_cannot_be_reached() {

@@ -41,8 +41,13 @@ fn what_makes_no_sense_is_told_apart_from_what_fails() {
         (&["plugin", "info", "nope:nope"], 2, "there is no plugin `nope:nope`"),
         (&["plugin", "remove", "nope:nope"], 2, "`nope:nope` is not installed"),
         (&["plugin", "remove", "aar:notes"], 2, "`aar:notes` is not installed, it is bundled"),
-        (&["plugin", "remove", "Nope"], 2, "`Nope` is not a valid plugin id"),
+        (&["plugin", "remove", "Nope"], 2, "there is no plugin `Nope`"),
         (&["plugin", "install", "missing.wasm"], 2, "`missing.wasm` cannot be read"),
+        (
+            &["plugin", "install", "tasks"],
+            2,
+            "hint: check the path; a plugin is named with its namespace, as `aar:tasks`",
+        ),
         (
             &["plugin", "build", "--component", "missing", "--manifest", "file", "--output", "x"],
             2,
@@ -97,7 +102,7 @@ fn what_begins_with_a_dash_is_not_always_an_option() {
         (&["plugin", "info", "--", "--odd/a.txt"], 1, "`--odd/a.txt` is not a WebAssembly component"),
         (&["plugin", "install", "--", "--odd"], 1, "`--odd` has 0 `.wasm` files"),
         (&["plugin", "install", "--", "--no"], 2, "`--no` cannot be read"),
-        (&["plugin", "remove", "--", "--odd"], 2, "`--odd` is not a valid plugin id"),
+        (&["plugin", "remove", "--", "--odd"], 2, "there is no plugin `--odd`"),
         (
             &["plugin", "build", "--component", "--odd/a.txt", "--manifest", "-c.toml", "--output", "--out"],
             1,

@@ -176,7 +176,7 @@ impl From<PathError> for ToolError {
     fn from(error: PathError) -> Self {
         let kind = match &error {
             PathError::Leaves(_) | PathError::OutsideRoots(_) => "denied",
-            PathError::Malformed(_) | PathError::Pattern(..) => "invalid-args",
+            PathError::Malformed(_) | PathError::Pattern(..) | PathError::Host(..) => "invalid-args",
         };
         Self::to_model(kind, error.to_string())
     }

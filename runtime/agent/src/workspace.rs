@@ -105,7 +105,9 @@ impl From<PathError> for WorkspaceError {
     fn from(error: PathError) -> Self {
         match error {
             PathError::Leaves(path) | PathError::OutsideRoots(path) | PathError::Malformed(path) => Self::Outside(path),
-            PathError::Pattern(pattern, reason) => Self::BadPattern { pattern, reason },
+            PathError::Pattern(pattern, reason) | PathError::Host(pattern, reason) => {
+                Self::BadPattern { pattern, reason }
+            }
         }
     }
 }

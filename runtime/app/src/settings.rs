@@ -71,7 +71,7 @@ pub struct Overrides {
 impl Overrides {
     /// These, and what `environment` says where they say nothing.
     pub fn or_environment(self, environment: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
-        let mode = || read(&environment, "ACP_RUNTIME_MODE", |id| Mode::from_id(id).ok_or_else(unknown_mode));
+        let mode = || read(&environment, "ACP_RUNTIME_MODE", |id| Mode::from_id(id).ok_or_else(|| unknown_mode(id)));
         let level = || read(&environment, "ACP_RUNTIME_LOG", str::parse);
         Ok(Self {
             config: self.config.or_else(|| environment("ACP_RUNTIME_CONFIG").map(PathBuf::from)),
@@ -94,8 +94,8 @@ fn read<T>(
     parsed.map_err(|problem| SettingsError::Variable { name, problem })
 }
 
-fn unknown_mode() -> String {
-    format!("expected one of `{}`", Mode::ALL.map(Mode::id).join("`, `"))
+fn unknown_mode(id: &str) -> String {
+    format!("there is no mode `{id}`: expected one of `{}`", Mode::ALL.map(Mode::id).join("`, `"))
 }
 
 impl Settings {

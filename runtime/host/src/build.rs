@@ -2,6 +2,7 @@
 //!
 //! Knows nothing about compilers or project folders. Tested in `tests/it/packages.rs`.
 
+use std::io::Cursor;
 use std::sync::Arc;
 
 use acp_runtime_agent::model::InputSchema;
@@ -50,6 +51,8 @@ impl BuildError {
 /// The component with its manifest inside, in place of one that it had.
 pub async fn embed(host: &Arc<PluginHost>, component: &[u8], toml: &str) -> Result<Vec<u8>, BuildError> {
     let alone = Manifest::from_toml(toml, Inventory::default())?;
+    // The compiler's words about it would be long, and about something else.
+    package::check_beginning(&mut Cursor::new(component)).map_err(BuildError::NotAComponent)?;
     let inventory = host.inspect(&alone.id, component.to_vec()).await?;
     let manifest = Manifest::from_toml(toml, inventory.clone())?;
     check_schemas(&manifest).map_err(BuildError::Schema)?;

@@ -32,7 +32,7 @@ pub use self::local::LocalSource;
 pub use self::lockfile::{LOCKFILE, Locked, LockfileError, PluginLock, SignedBy};
 pub use self::reference::{NamedRef, OciRef, PackageRef, ReferenceError, WebRef};
 pub use self::referrer::{Attached, attach, attached_to};
-pub(crate) use self::section::replace;
+pub(crate) use self::section::{check_beginning, replace};
 pub use self::source::{Fetched, PackageSource, PeerLimits, Progress, Resolved, SourceError, Unwatched};
 pub(crate) use self::store::Content;
 pub use self::store::{Installed, Kept, Lease, PackageStore, Stamp, StoreError};

@@ -143,6 +143,16 @@ fn what_is_missing_is_named_with_the_way_to_get_it() {
             hint: on Debian and Ubuntu: `apt install clang lld wasi-libc libclang-rt-dev-wasm32`; elsewhere unpack https://github.com/WebAssembly/wasi-sdk/releases and set `WASI_SDK_PATH` to its folder
         "#]],
     );
+    let runtime = runtime.env("WASI_SDK_PATH", "/nowhere");
+    refused(
+        &runtime,
+        &["plugin", "build", "c"],
+        &expect![[r#"
+            exit 1
+            error: `/nowhere/bin/clang`, which is looked for as `WASI_SDK_PATH` says, is not there
+            hint: on Debian and Ubuntu: `apt install clang lld wasi-libc libclang-rt-dev-wasm32`; elsewhere unpack https://github.com/WebAssembly/wasi-sdk/releases and set `WASI_SDK_PATH` to its folder
+        "#]],
+    );
     let runtime = runtime.env("PATH", &bin.display().to_string());
     refused(
         &runtime,
@@ -169,6 +179,15 @@ fn what_is_no_project_is_not_built() {
         &expect![[r#"
             exit 2
             error: `.` is no plugin's project: it has none of `Cargo.toml`, `app.py`, `package.json`, `plugin.c`
+            hint: name the folder that `acp-runtime plugin new` has made; a component that was compiled otherwise goes in with `--component FILE`
+        "#]],
+    );
+    refused(
+        &runtime,
+        &["plugin", "build", "lost"],
+        &expect![[r#"
+            exit 2
+            error: `lost` is no plugin's project: there is no such folder
             hint: name the folder that `acp-runtime plugin new` has made; a component that was compiled otherwise goes in with `--component FILE`
         "#]],
     );
@@ -214,6 +233,15 @@ fn a_component_and_a_manifest_make_a_plugin() {
     let component = build_folder().join("plugins/tasks.wasm").display().to_string();
     let built = succeed(&runtime, &["plugin", "build", "--component", &component]);
     assert_eq!(built.stdout, "./dist/acme-list.wasm\n");
+    refused(
+        &runtime,
+        &["plugin", "build", "--component", "plugin.toml"],
+        &expect![[r#"
+            exit 1
+            error: `plugin.toml`: the file is not a WebAssembly component: it does not begin like one
+            hint: build it for `wasm32-wasip2`
+        "#]],
+    );
     let named = ["plugin", "build", "--component", &component, "--manifest", "plugin.toml", "--output", "list.wasm"];
     succeed(&runtime, &named);
     let same = fs::read(runtime.project().join("list.wasm")).unwrap();

@@ -20,6 +20,19 @@ fn a_package_is_the_same_file_each_time() {
 }
 
 #[test]
+fn what_is_no_place_in_a_registry_is_not_published_to() {
+    let publisher = Publisher::new();
+    for place in ["registry.example/acme/list", "https://registry.example/acme/list", "http://h/x", "acme:list", "./x"]
+    {
+        let published = publisher.publish(place, &[]);
+        let told = format!(
+            "error: `{place}` is no place in a registry\nhint: write it like `oci://registry.example/path/name`\n"
+        );
+        assert_eq!((published.code, published.stderr), (Some(2), told));
+    }
+}
+
+#[test]
 fn what_is_packed_can_be_installed_by_others() {
     let publisher = Publisher::new();
     assert_eq!(publisher.runtime.run(&["plugin", "pack", "list.wasm", "--key", "key"]).code, Some(0));
@@ -35,7 +48,11 @@ fn what_is_packed_can_be_installed_by_others() {
     assert!(entry["manifest"].as_str().is_some_and(|manifest| manifest.starts_with("sha256:")));
     let verified = runtime.run(&["plugin", "verify", "--all"]);
     let line = format!("good  acme:list  1.0.0  signed by the publisher `acme` ({})\n", publisher.fingerprint);
-    assert_eq!((verified.code, verified.stdout), (Some(0), line));
+    assert_eq!((verified.code, verified.stdout), (Some(0), line.clone()));
+    let by_name = runtime.run(&["plugin", "verify", "list"]);
+    assert_eq!((by_name.code, by_name.stdout), (Some(0), line));
+    let unknown = runtime.run(&["plugin", "verify", "lost"]);
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("`lost` is not installed"), "{unknown:?}");
 }
 
 #[test]
@@ -117,6 +134,12 @@ fn keys_are_made_once_and_kept_private() {
     let mode = std::fs::metadata(publisher.runtime.project().join("key")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert!(publisher.runtime.read("key.pub").contains(&publisher.key));
+    let nested = publisher.runtime.run(&["plugin", "keygen", "keys/mine/acme.key", "--no-password"]);
+    assert_eq!(nested.code, Some(0), "{nested:?}");
+    let mode = std::fs::metadata(publisher.runtime.project().join("keys/mine")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700, "folders are made for it, and are its owner's alone");
+    let unasked = publisher.runtime.run(&["plugin", "keygen", "other"]);
+    assert!(unasked.code == Some(2) && unasked.stderr.contains("or pass `--no-password`"), "{unasked:?}");
     let wrong = publisher.runtime.run(&["plugin", "pack", "list.wasm", "--key", "key.pub"]);
     assert!(wrong.stderr.contains("`key.pub` is no secret key of minisign"), "{wrong:?}");
 }

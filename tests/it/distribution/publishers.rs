@@ -134,13 +134,19 @@ async fn a33_a_key_that_has_ended_signs_nothing_more() {
     let runtime = person();
     let trust = |until: &str| {
         let arguments = ["trust", "add", "publisher", "acme", "--key", &publisher.key, "--until", until];
-        assert_eq!(runtime.run(&arguments).code, Some(0), "{until}");
+        let trusted = runtime.run(&arguments);
+        assert_eq!(trusted.code, Some(0), "{until}");
+        trusted.stderr
     };
-    trust("2020-01-01");
+    let told = trust("2020-01-01");
+    assert!(told.contains("warning: that key has ended (2020-01-02T11:59:59Z)"), "{told}");
     let said = refused(&runtime, &reference, &[], "that was trusted until 2020-01-02T11:59:59Z");
     assert!(said.contains("trust add publisher acme --key"), "{said}");
     assert!(runtime.run(&["trust", "list"]).stdout.contains("(ended 2020-01-02T11:59:59Z)"));
-    trust("2999-12-31");
+    assert_eq!(trust("2999-12-31"), "");
+    let lost = runtime.run(&["trust", "add", "publisher", "acme", "--key", "lost.pub"]);
+    let why = "`lost.pub` is no public key, and no file that can be read: No such file or directory";
+    assert!(lost.code == Some(2) && lost.stderr.contains(why), "{lost:?}");
     installed(&runtime, &reference, &[]);
     let removed = runtime.run(&["trust", "remove", "publisher", "acme", "--key", &publisher.fingerprint]);
     assert_eq!(removed.code, Some(0), "{removed:?}");

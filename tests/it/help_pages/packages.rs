@@ -80,7 +80,7 @@ fn every_page_about_packages_reads_well() {
         Usage: acp-runtime plugin verify [OPTIONS] [PLUGIN]
 
         Arguments:
-          [PLUGIN]  An installed plugin, by its id, or a file
+          [PLUGIN]  An installed plugin, by its id or its name, or a file
 
         Options:
               --all   All installed plugins

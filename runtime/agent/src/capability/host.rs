@@ -60,8 +60,8 @@ enum Hosts {
 impl HostPattern {
     /// Parses `https://api.example.com/v1/`; the scheme is `https` or `http`, the port defaults to the scheme's.
     pub fn parse(text: &str) -> Result<Self, PathError> {
-        let bad = |why: &str| PathError::Pattern(text.chars().take(200).collect(), why.to_owned());
-        let (scheme, rest) = text.split_once("://").ok_or_else(|| bad("expected `scheme://host`"))?;
+        let bad = |why: &str| PathError::Host(text.chars().take(200).collect(), why.to_owned());
+        let (scheme, rest) = text.split_once("://").ok_or_else(|| bad("expected `https://host`"))?;
         let usual = usual_port(scheme).ok_or_else(|| bad("the scheme must be `https` or `http`"))?;
         let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
         // The colons of an address of version 6 are between brackets.

@@ -27,6 +27,9 @@ pub enum PathError {
     /// A glob that cannot be parsed.
     #[error("`{0}` is not a valid path pattern: {1}")]
     Pattern(String, String),
+    /// Hosts that cannot be parsed.
+    #[error("`{0}` is not a valid host: {1}")]
+    Host(String, String),
 }
 
 /// A path in a root: relative, normalized, `/` between names, without `.` and `..`; empty for the root itself.

@@ -506,7 +506,7 @@ mod tests {
             ("write:../x", "`../x` leaves the workspace"),
             ("run:", "`` is not a valid pattern: expected a program"),
             ("plugin:[", "`[` is not a valid pattern: unclosed character class; missing ']'"),
-            ("fetch:good.com", "`good.com` is not a valid path pattern: expected `scheme://host`"),
+            ("fetch:good.com", "`good.com` is not a valid host: expected `https://host`"),
         ] {
             assert_eq!(EffectPattern::parse(text).unwrap_err().to_string(), error, "{text}");
         }

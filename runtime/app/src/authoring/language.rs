@@ -61,6 +61,7 @@ impl Language {
         let marks = |languages: &[Self]| languages.iter().map(|it| it.mark()).collect::<Vec<_>>().join("`, `");
         match marked.as_slice() {
             [one] => Ok(*one),
+            [] if !folder.is_dir() => Err(AuthoringError::no_project(folder, "there is no such folder")),
             [] => Err(AuthoringError::no_project(folder, format!("it has none of `{}`", marks(&Self::ALL)))),
             several => Err(AuthoringError::no_project(
                 folder,

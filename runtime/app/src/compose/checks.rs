@@ -236,7 +236,12 @@ fn plugins(runtime: &Runtime) -> Vec<Check> {
         0 if wanted.bundled => {
             Check::warn("plugins", "there are none, not even those that come with the program", BESIDE)
         }
-        count => Check::ok("plugins", format!("{count} can be used")),
+        count => {
+            let off = shelf.plugins.iter().filter(|known| known.absence(wanted).is_some());
+            let off: Vec<String> = off.map(|known| format!("`{}`", known.plugin.id())).collect();
+            let off_too = if off.is_empty() { String::new() } else { format!("; off: {}", off.join(", ")) };
+            Check::ok("plugins", format!("{} can be used{off_too}", count - off.len()))
+        }
     };
     let problem = |problem: &Problem| {
         let message = problem.message.as_str();
@@ -261,6 +266,8 @@ fn plugins(runtime: &Runtime) -> Vec<Check> {
         Some(Check::fail("plugins", format!("`{id}` is left out: {why}"), format!("see `[plugins.settings.\"{id}\"]`")))
     });
     let mut checks = vec![found];
+    // Until it can be read nothing that needs a signature is installed, and no publisher is known.
+    checks.extend(runtime.publishers().read().err().map(|error| Check::fail("trust", error.to_string(), error.hint())));
     checks.extend(shelf.problems.iter().map(problem));
     checks.extend(disabled.chain(enabled).chain(settings));
     checks

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use acp_runtime_host::package::PeerLimits;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::exec::Within;
 
@@ -14,15 +15,41 @@ use super::exec::Within;
 #[serde(deny_unknown_fields, default)]
 pub struct RegistrySettings {
     /// The host that is asked where plugins are that are named by their id alone; without it they must be named in full.
+    #[serde(deserialize_with = "maybe_host")]
     pub default: Option<String>,
     /// The host to ask for single namespaces.
+    #[serde(deserialize_with = "hosts_of_namespaces")]
     pub namespaces: BTreeMap<String, String>,
     /// Hosts of registries that are spoken to without TLS, beside this machine itself; with their port.
+    #[serde(deserialize_with = "hosts")]
     pub plain_http: Vec<String>,
     /// Hosts that may be given the credentials of registries that send there for a token, beside their own.
+    #[serde(deserialize_with = "hosts")]
     pub token_hosts: Vec<String>,
     /// Seconds that a registry may be silent.
     pub timeout: Within<1, 600, 30>,
+}
+
+/// An address in the place of a host would be asked for under a host's name that nobody has written.
+fn host<E: Error>(text: String) -> Result<String, E> {
+    if text.is_empty() || text.contains(['/', '@', ' ']) {
+        let problem = format!("`{text}` is no host: write it alone, such as `registry.example` or `localhost:5000`");
+        return Err(E::custom(problem));
+    }
+    Ok(text)
+}
+
+fn maybe_host<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Option::deserialize(deserializer)?.map(host).transpose()
+}
+
+fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Vec::deserialize(deserializer)?.into_iter().map(host).collect()
+}
+
+fn hosts_of_namespaces<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let written = BTreeMap::<String, String>::deserialize(deserializer)?;
+    written.into_iter().map(|(namespace, text)| Ok((namespace, host(text)?))).collect()
 }
 
 impl RegistrySettings {

@@ -240,7 +240,10 @@ fn the_environment_stands_in_for_options() {
     assert_eq!((overrides.model.as_deref(), overrides.mode), (Some("b"), Some(Mode::Plan)));
     assert_eq!((overrides.log_level, overrides.config), (Some("info".parse().unwrap()), Some("a.toml".into())));
     for (variable, problem) in [
-        ("ACP_RUNTIME_MODE", "`ACP_RUNTIME_MODE` in the environment: expected one of `review`, `auto-edit`"),
+        (
+            "ACP_RUNTIME_MODE",
+            "`ACP_RUNTIME_MODE` in the environment: there is no mode `yolo`: expected one of `review`, `auto-edit`",
+        ),
         ("ACP_RUNTIME_LOG", "`ACP_RUNTIME_LOG` in the environment: `yolo` is not a log level"),
     ] {
         let environment = |name: &str| (name == variable).then(|| "yolo".to_owned());

@@ -12,7 +12,8 @@ use acp_runtime_agent::capability::{Grant, HookEvent, OwnFolder, PathGlob, Plugi
 use acp_runtime_agent::hook::Subscription;
 use acp_runtime_agent::model::InputSchema;
 use acp_runtime_agent::plain;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use self::exec::RunLine;
@@ -26,6 +27,7 @@ use crate::limits::{self, CPU_RANGE, FOLDER_RANGE, MEMORY_RANGE, WALL_RANGE};
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct ManifestFile {
     id: PluginId,
+    #[serde(deserialize_with = "version")]
     version: semver::Version,
     title: String,
     description: String,
@@ -100,14 +102,14 @@ struct Files {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "`{ glob = \"…\", reason = \"…\" }`")]
 struct ReadPaths {
     glob: String,
     reason: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "`{ glob = \"…\", reason = \"…\" }`")]
 struct WritePaths {
     glob: String,
     reason: String,
@@ -116,13 +118,21 @@ struct WritePaths {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "`{ event = \"…\", reason = \"…\" }`")]
 struct HookLine {
     event: HookEvent,
     /// Its place among the hooks of that event: the lowest goes first.
     #[serde(default = "middle", skip_serializing_if = "is_middle")]
     priority: u16,
     reason: String,
+}
+
+/// The reader's own words say where in the text a number is missing, and not what a version is.
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<semver::Version, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    semver::Version::parse(&text).map_err(|error| {
+        D::Error::custom(format!("`{}` is no version such as `1.0.0`: {error}", plain::line(&text, 40)))
+    })
 }
 
 /// The place of a hook that asks for none.
@@ -145,14 +155,14 @@ struct Session {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "`{ host = \"…\", reason = \"…\" }`")]
 struct Hosts {
     host: String,
     reason: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with `name`, `audience` and `reason`")]
 struct SecretUse {
     name: String,
     audience: String,
@@ -166,7 +176,7 @@ struct SecretUse {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "`{ reason = \"…\" }`")]
 struct Reason {
     reason: String,
 }

@@ -91,6 +91,23 @@ fn unknown_keys_and_classes_are_named() {
 }
 
 #[test]
+fn forms_are_told_as_they_are_written() {
+    let kv = "kv = { reason = \"keeps the list\" }";
+    for (instead, told) in [
+        ("kv = true", "invalid type: boolean `true`, expected `{ reason = \"…\" }`"),
+        ("fs.write = [\"**\"]", "invalid type: string \"**\", expected `{ glob = \"…\", reason = \"…\" }`"),
+        ("net = [\"x\"]", "invalid type: string \"x\", expected `{ host = \"…\", reason = \"…\" }`"),
+        ("exec = [\"git\"]", "expected `{ program = \"…\", arguments = […], reason = \"…\" }`"),
+        ("net = [{ host = \"x.com\", reason = \"r\" }]", "`x.com` is not a valid host: expected `https://host`"),
+    ] {
+        let problem = problem(&TASKS.replace(kv, instead));
+        assert!(problem.contains(told), "{problem}");
+    }
+    let version = problem(&TASKS.replace("\"0.1.0\"", "\"1.0\""));
+    assert!(version.contains("`1.0` is no version such as `1.0.0`: "), "{version}");
+}
+
+#[test]
 fn rights_to_the_network_say_where_to_and_where_secrets_stand() {
     let with = |line: &str| TASKS.replace("kv = { reason = \"keeps the list\" }", line);
     let net =

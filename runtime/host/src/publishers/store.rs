@@ -69,10 +69,8 @@ impl TrustStore {
     pub fn read(&self) -> Result<Publishers, TrustStoreError> {
         let path = || self.path.clone();
         match regular_file::read_text(&self.path, MOST) {
-            Ok(text) => toml::from_str(&text).map_err(|error| TrustStoreError::Form {
-                path: path(),
-                problem: error.to_string().trim_end().to_owned(),
-            }),
+            Ok(text) => toml::from_str(&text)
+                .map_err(|error| TrustStoreError::Form { path: path(), problem: at_its_place(&text, &error) }),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Publishers::default()),
             Err(source) => Err(TrustStoreError::System { path: path(), source }),
         }
@@ -94,4 +92,12 @@ impl TrustStore {
             .map_err(|error| TrustStoreError::Form { path: self.path.clone(), problem: error.to_string() })?;
         whole_file::put(&self.path, text.as_bytes()).map_err(system)
     }
+}
+
+/// What is wrong with the text, in one line, and where.
+fn at_its_place(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |rest| rest.chars().count()) + 1;
+    format!("line {line}, column {column}: {}", error.message().trim_end())
 }

@@ -76,7 +76,7 @@ impl From<PathError> for HostError {
     fn from(error: PathError) -> Self {
         match &error {
             PathError::Leaves(_) | PathError::OutsideRoots(_) => Self::denied(error.to_string()),
-            PathError::Malformed(_) | PathError::Pattern(..) => Self::invalid(error.to_string()),
+            PathError::Malformed(_) | PathError::Pattern(..) | PathError::Host(..) => Self::invalid(error.to_string()),
         }
     }
 }

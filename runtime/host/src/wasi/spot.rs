@@ -72,6 +72,6 @@ fn is_link(folder: &Dir, name: &str) -> io::Result<bool> {
 fn out_of_reach(error: PathError) -> ErrorCode {
     match error {
         PathError::Leaves(_) | PathError::OutsideRoots(_) => ErrorCode::NotPermitted,
-        PathError::Malformed(_) | PathError::Pattern(..) => ErrorCode::Invalid,
+        PathError::Malformed(_) | PathError::Pattern(..) | PathError::Host(..) => ErrorCode::Invalid,
     }
 }

@@ -88,7 +88,13 @@ fn wrong(error: impl std::fmt::Display) -> AuthoringError {
 /// A clang that links with wasi-libc: that of `WASI_SDK_PATH`, else the machine's.
 fn clang(folder: &Path) -> Result<Command, AuthoringError> {
     let (program, sysroot) = match env::var_os("WASI_SDK_PATH").map(PathBuf::from) {
-        Some(sdk) => (Some(sdk.join("bin/clang")).filter(|clang| clang.is_file()), sdk.join("share/wasi-sysroot")),
+        Some(sdk) => {
+            let clang = sdk.join("bin/clang");
+            if !clang.is_file() {
+                return missing(format!("`{}`, which is looked for as `WASI_SDK_PATH` says,", clang.display()), GET);
+            }
+            (Some(clang), sdk.join("share/wasi-sysroot"))
+        }
         None => (on_path("clang"), PathBuf::from("/usr")),
     };
     let Some(program) = program else { return missing("a `clang` for WebAssembly", GET) };

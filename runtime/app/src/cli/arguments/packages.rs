@@ -108,7 +108,7 @@ pub(in crate::cli) struct KeygenArguments {
 /// `plugin verify`
 #[derive(Debug, Args)]
 pub(in crate::cli) struct VerifyArguments {
-    /// An installed plugin, by its id, or a file
+    /// An installed plugin, by its id or its name, or a file
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     pub(in crate::cli) plugin: Option<OsString>,
 

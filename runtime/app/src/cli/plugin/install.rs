@@ -35,6 +35,7 @@ pub(super) async fn install(runtime: &Runtime, arguments: InstallArguments) -> R
     }
     if let Some(source) = &arguments.source {
         let source = reference(source)?;
+        there_or_told(runtime, &source)?;
         return Box::pin(one(runtime, &source, &arguments, locked.as_ref(), project)).await;
     }
     let installed = runtime.shelf().installed().list()?;
@@ -50,6 +51,19 @@ pub(super) async fn install(runtime: &Runtime, arguments: InstallArguments) -> R
         }
     }
     Ok(())
+}
+
+/// A word alone is the path of a file; who types one that is none has mostly meant a plugin.
+fn there_or_told(runtime: &Runtime, source: &PackageRef) -> Result<(), Failure> {
+    let PackageRef::Path(path) = source else { return Ok(()) };
+    let Some(word) = path.to_str().filter(|word| PluginId::new(format!("any:{word}")).is_ok()) else { return Ok(()) };
+    let Err(error) = path.symlink_metadata() else { return Ok(()) };
+    let id = match super::meant(&runtime.shelf().contents().plugins, word).as_slice() {
+        [known] => known.plugin.id().to_string(),
+        _ => format!("acme:{word}"),
+    };
+    Err(Failure::usage(format!("`{word}` cannot be read: {error}"))
+        .hint(format!("check the path; a plugin is named with its namespace, as `{id}`")))
 }
 
 /// Installs what a reference names, if it is what is locked.
@@ -263,13 +277,15 @@ pub(super) fn consent(
 }
 
 pub(super) async fn remove(runtime: &Runtime, plugin: &str, keep_data: bool, json: bool) -> Result<(), Failure> {
-    let id = match PluginId::new(plugin) {
-        Ok(id) => id,
-        Err(error) => match super::meant(&runtime.shelf().contents().plugins, plugin).as_slice() {
+    let id = if let Ok(id) = PluginId::new(plugin) {
+        id
+    } else {
+        let there = runtime.shelf().contents();
+        match super::meant(&there.plugins, plugin).as_slice() {
             [known] => known.plugin.id().clone(),
-            [] => return Err(Failure::usage(error.to_string()).hint("such as `aar:notes`")),
+            [] => return Err(super::unknown(&there.plugins, plugin)),
             several => return Err(super::ambiguous(plugin, several)),
-        },
+        }
     };
     let removed = match (runtime.shelf().installed().remove(&id), runtime.shelf().fixed(&id)) {
         (Err(error @ StoreError::NotInstalled { .. }), Some(KnownPlugin { origin, source, .. })) => {

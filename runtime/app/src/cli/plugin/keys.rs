@@ -115,12 +115,19 @@ pub(super) fn keygen(arguments: KeygenArguments) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A folder that is not there is made for it, for its owner alone.
 fn put_new(path: &Path, text: &str) -> Result<(), Failure> {
-    whole_file::put_new(path, text.as_bytes()).map_err(|error| Failure::unwritable(path, &error))
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let made = folder.map_or(Ok(()), regular_file::private_folder);
+    made.and_then(|()| whole_file::put_new(path, text.as_bytes())).map_err(|error| Failure::unwritable(path, &error))
 }
 
 /// A password for a key that is made: typed twice, since nobody sees it.
 fn new_password() -> Result<String, Failure> {
+    if variable(PASSWORD).is_none() && !can_ask() {
+        return Err(Failure::usage("the key would have a password, and nobody can be asked for it")
+            .hint(format!("set {PASSWORD}, or pass `--no-password` to make a key without one")));
+    }
     if variable(PASSWORD).is_some() {
         return password("");
     }

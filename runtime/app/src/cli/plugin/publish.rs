@@ -116,16 +116,20 @@ pub(super) async fn publish(runtime: &Runtime, arguments: PublishArguments) -> R
 /// Where a plugin is published. The tag is its version, unless the person names one.
 fn place_of(text: &str, manifest: &Manifest) -> Result<OciRef, Failure> {
     let version = &manifest.version;
+    let no_place = || {
+        Failure::usage(format!("`{text}` is no place in a registry"))
+            .hint("write it like `oci://registry.example/path/name`")
+    };
+    if !text.starts_with("oci://") {
+        return Err(no_place());
+    }
     let whole = match text.parse::<PackageRef>() {
         Ok(whole) => Ok(whole),
         // Where only the tag is missing, all else is right.
         Err(error) => format!("{text}:{}", OciRef::tag_for(version)).parse().map_err(|_| error),
     };
     let whole = whole.map_err(|error| Failure::usage(error.to_string()).hint(error.hint()))?;
-    let PackageRef::Oci(place) = whole else {
-        return Err(Failure::usage(format!("`{text}` is no place in a registry"))
-            .hint("write it like `oci://registry.example/path/name`"));
-    };
+    let PackageRef::Oci(place) = whole else { return Err(no_place()) };
     if place.digest.is_some() {
         return Err(Failure::usage(format!("`{text}` names a digest, which follows from the plugin"))
             .hint("name a tag, or nothing: it is the version then"));

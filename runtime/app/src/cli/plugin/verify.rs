@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use acp_runtime_agent::capability::PluginId;
 use acp_runtime_host::package::{Digest, Installed, Kept, LocalSource, PluginLock, manifest_of};
@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::super::arguments::VerifyArguments;
 use super::super::failure::Failure;
+use super::upkeep::named;
 use super::vouch::Arrival;
 use crate::compose::Runtime;
 
@@ -59,13 +60,13 @@ pub(super) fn verify(runtime: &Runtime, arguments: VerifyArguments) -> Result<()
 }
 
 fn one(runtime: &Runtime, publishers: &Publishers, plugin: OsString) -> Result<Finding, Failure> {
-    if let Some(id) = plugin.to_str().and_then(|text| PluginId::new(text).ok()) {
-        let all = runtime.shelf().installed().kept()?;
-        let kept = all.get(&id).ok_or_else(|| {
-            Failure::usage(format!("`{id}` is not installed")).hint("see `acp-runtime plugin list`, or name a file")
-        })?;
+    // A file that is there is meant before an installed plugin of its name, and not before one of its id.
+    let is_id = |text: &str| PluginId::new(text).is_ok();
+    let is_name = |text: &str| is_id(&format!("any:{text}")) && !Path::new(text).exists();
+    if let Some(typed) = plugin.to_str().filter(|text| is_id(text) || is_name(text)) {
+        let (id, kept) = named(&runtime.shelf().installed().kept()?, typed)?;
         let lock = runtime.shelf().installed().read_lock()?;
-        return installed(runtime, publishers, lock.as_ref(), (&id, kept));
+        return installed(runtime, publishers, lock.as_ref(), (&id, &kept));
     }
     let path = PathBuf::from(plugin);
     let fetched = LocalSource::read(&path)?;

@@ -26,16 +26,22 @@ pub(super) fn add(store: &TrustStore, publisher: TrustAdd) -> Result<(), Failure
     if let Some(key) = key {
         writeln!(out, "key {} ({})", key.fingerprint(), key.id())?;
     }
+    if let Some(until) = until.filter(|until| until.0 < now) {
+        writeln!(io::stderr(), "warning: that key has ended ({until}): nothing that it signs is accepted")?;
+    }
     Ok(())
 }
 
 /// A key that was typed, or the file that has it.
 fn public_key(text: &str) -> Result<PublicKey, Failure> {
-    let typed = text.parse::<PublicKey>();
-    let read = || regular_file::read_text(Path::new(text), MOST).ok()?.parse().ok();
-    typed.or_else(|error| read().ok_or(error)).map_err(|error| {
-        Failure::usage(error.to_string()).hint("name the key itself, or the file that ends with `.pub`")
-    })
+    let typed = text.parse::<PublicKey>().map_err(|error| error.to_string());
+    let key = typed.or_else(|no_key| match regular_file::read_text(Path::new(text), MOST) {
+        Ok(read) => read.parse().map_err(|_| no_key),
+        // What begins so was meant as a key.
+        Err(_) if text.starts_with("RW") => Err(no_key),
+        Err(error) => Err(format!("`{text}` is no public key, and no file that can be read: {error}")),
+    });
+    key.map_err(|problem| Failure::usage(problem).hint("name the key itself, or the file that ends with `.pub`"))
 }
 
 pub(super) fn list(store: &TrustStore, json: bool) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use super::required;
 
 /// One program with its arguments.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "`{ program = \"…\", arguments = […], reason = \"…\" }`")]
 pub(super) struct RunLine {
     program: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
