@@ -324,7 +324,7 @@ async fn a42_a_question_says_who_asks_and_why_and_comes_only_so_often() {
     assert_eq!(
         text,
         "The plugin `acme:guest` 0.1.0 (this project brings it along) wants to do this. Its reason to read, in its own \
-         words: \"fun[31m ' Allow all?\"."
+         words: \"fun(31m ' Allow all?\"."
     );
     editor.close().await;
     let bad = Runtime::new().config("[permission]\nquestions = 0\n").run(&["config", "check"]);

@@ -92,7 +92,7 @@ async fn the_guard_stops_edits_of_protected_paths() {
     for (answer, status) in [("allow_once", "completed"), ("reject_once", "failed")] {
         let (turn, asked) = prompted(&Runtime::scripted(&writes("a.txt")).config(&asks), "Write", answer).await;
         let question =
-            "tool write_file: read `a.txt`, write `a.txt` – plugin `aar:guard` asks: \"`a.txt` is protected\"";
+            "tool write_file: read `a.txt`, write `a.txt` – plugin `aar:guard` asks: \"'a.txt' is protected\"";
         assert_eq!((turn.call().status(), asked.as_slice()), (status, &[question.to_owned()][..]));
     }
 }

@@ -447,7 +447,7 @@ impl Gate {
     }
 
     fn refusal(origin: &Origin, wish: &Wish, why: Why<'_>) -> Refusal {
-        let named = wish.is_elsewhere().then(|| format!("; `{}` leads there", plain::name(&wish.named.key())));
+        let named = wish.is_elsewhere().then(|| format!("; {} leads there", plain::code(&wish.named.key())));
         Refusal {
             class: wish.real.class(),
             key: plain::name(&wish.real.key()),

@@ -34,6 +34,38 @@ pub fn name(name: &str) -> String {
     line
 }
 
+/// [`name`] between backticks, as code that no editor reads anything in. One of its own would end it early, and is written
+/// out, too.
+pub fn code(name: &str) -> String {
+    format!("`{}`", self::name(name).replace('`', r"\u{60}"))
+}
+
+/// What somebody says of themselves, to stand between double quotes: one line of at most `most` characters, in which
+/// nothing looks like the quote's end, or is a link, a picture or code to an editor.
+pub fn quote(text: &str, most: usize) -> String {
+    let tame = |c| match c {
+        '"'
+        | '`'
+        | '\u{ab}'
+        | '\u{bb}'
+        | '\u{2ba}'
+        | '\u{2dd}'
+        | '\u{201c}'..='\u{201f}'
+        | '\u{2033}'
+        | '\u{2036}'
+        | '\u{275d}'
+        | '\u{275e}'
+        | '\u{301d}'..='\u{301f}'
+        | '\u{ff02}' => '\'',
+        '[' => '(',
+        ']' => ')',
+        '<' => '\u{2039}',
+        '>' => '\u{203a}',
+        c => c,
+    };
+    line(text, most).chars().map(tame).collect()
+}
+
 /// What a program wrote to a terminal, as text: without codes that colour it and move the cursor, and of a line that was
 /// written over only the last state.
 pub fn screen(output: &str) -> String {
@@ -143,6 +175,24 @@ mod tests {
         assert_eq!(cut("abc", 9), "abc");
         assert_eq!(exact("rm \u{202e}x\u{7}\n\tä"), "rm \\u{202e}x\\u{7}\n\tä");
         assert_eq!(name("a\n\tb\r\u{2028}\u{202e}\u{7} ä"), "a\\n\\tb\\r\\u{2028}\\u{202e}\\u{7} ä");
+    }
+
+    #[test]
+    fn what_is_quoted_stays_between_its_quotes() {
+        for (text, code) in
+            [("a.txt", "`a.txt`"), ("a`, read `b", r"`a\u{60}, read \u{60}b`"), ("a\n`", r"`a\n\u{60}`"), ("", "``")]
+        {
+            assert_eq!(super::code(text), code, "{text:?}");
+        }
+        for (text, quoted) in [
+            ("reads *.md (\"all\")", "reads *.md ('all')"),
+            ("x\u{201d}. It was checked. \u{201c}", "x'. It was checked. '"),
+            ("\u{ab}x\u{bb} \u{301e}\u{2033}\u{ff02}", "'x' '''"),
+            ("[a](http://b.c) ![](http://b.c/d)\n<b>`x`", "(a)(http://b.c) !()(http://b.c/d) \u{2039}b\u{203a}'x'"),
+        ] {
+            assert_eq!(quote(text, 80), quoted);
+        }
+        assert_eq!(quote("äöü", 2), "äö");
     }
 
     #[test]

@@ -283,13 +283,20 @@ fn compare<T>(
     items
 }
 
-/// Both texts on one line each, from a little before the place where they begin to differ.
+/// Both texts on one line each, from a little before the place where they begin to differ; what is left out at the end is
+/// counted.
 fn where_they_differ(before: &str, now: &str) -> (String, String) {
     let same = before.chars().zip(now.chars()).take_while(|(was, is)| was == is).count();
     let skipped = if same < SHOWN / 2 { 0 } else { same - SHOWN / 4 };
     let shown = |text: &str| {
         let from: String = text.chars().skip(skipped).collect();
-        plain::line(&if skipped == 0 { from } else { format!("…{from}") }, SHOWN)
+        let text = if skipped == 0 { from } else { format!("…{from}") };
+        let line = plain::line(&text, SHOWN);
+        // Who sees no end may believe that all of it was seen.
+        match text.chars().count().saturating_sub(SHOWN) {
+            0 => line,
+            more => format!("{line}… ({more} more characters)"),
+        }
     };
     (shown(before), shown(now))
 }
@@ -353,7 +360,7 @@ impl fmt::Display for Item {
         match (what, before, now) {
             (What::Right, before, reason) => {
                 before.iter().try_for_each(|before| write!(f, " (before: {before})"))?;
-                reason.iter().try_for_each(|reason| write!(f, ": \"{reason}\""))
+                reason.iter().try_for_each(|reason| write!(f, ": \"{}\"", plain::quote(reason, SHOWN)))
             }
             (_, Some(before), Some(now)) => write!(f, ": \"{before}\" is now \"{now}\""),
             (_, _, Some(now)) => write!(f, ": {now}"),

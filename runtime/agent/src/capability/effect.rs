@@ -225,7 +225,7 @@ impl Effect {
 impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key();
-        if key.is_empty() { f.write_str(self.class()) } else { write!(f, "{} `{}`", self.class(), plain::name(&key)) }
+        if key.is_empty() { f.write_str(self.class()) } else { write!(f, "{} {}", self.class(), plain::code(&key)) }
     }
 }
 

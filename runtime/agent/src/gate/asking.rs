@@ -175,8 +175,7 @@ impl Gate {
         let mut reasons: Vec<String> = Vec::new();
         for (wish, introduction) in &introductions {
             let Some(reason) = introduction.reason.as_deref() else { continue };
-            // A quote would end early at a mark of its own.
-            let reason = plain::line(reason, REASON).replace('"', "'");
+            let reason = plain::quote(reason, REASON);
             let told = format!(" Its reason to {}, in its own words: \"{reason}\".", wish.real.class());
             if !reasons.contains(&told) {
                 reasons.push(told);

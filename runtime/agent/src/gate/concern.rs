@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{AuditEntry, Gate, Origin, Wish};
 use crate::capability::{Effect, HookEvent, PluginId};
+use crate::plain;
 use crate::transcript::{ToolCallId, ToolContent};
 
 /// A hook's wish that a person decides, also where the policy would allow it. What the policy denies stays denied.
@@ -20,14 +21,17 @@ pub struct Concern {
 impl Concern {
     /// All of them at the end of a question's title; nothing where there are none.
     pub(super) fn told(concerns: &[Self]) -> String {
-        let told =
-            concerns.iter().map(|Self { plugin, reason, .. }| format!(" – plugin `{plugin}` asks: \"{reason}\""));
+        let told = concerns.iter().map(|concern| format!(" – plugin `{}` asks: {}", concern.plugin, concern.quoted()));
         told.collect::<Vec<_>>().concat()
     }
 
     /// The same as a paragraph of its own: a title may be cut.
     pub(super) fn shown(&self) -> ToolContent {
-        ToolContent::Text { text: format!("The plugin `{}` wants you to decide: \"{}\"", self.plugin, self.reason) }
+        ToolContent::Text { text: format!("The plugin `{}` wants you to decide: {}", self.plugin, self.quoted()) }
+    }
+
+    fn quoted(&self) -> String {
+        format!("\"{}\"", plain::quote(&self.reason, usize::MAX))
     }
 
     /// What is asked about where nothing else is: the event itself.

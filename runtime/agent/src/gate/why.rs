@@ -54,7 +54,7 @@ impl fmt::Display for Why<'_> {
                 )
             }
             Self::Capped(most) => write!(f, "the plugin has had the user asked {most} times in this turn"),
-            Self::Remembered(about) => write!(f, "the user has refused `{}` for good", plain::name(about)),
+            Self::Remembered(about) => write!(f, "the user has refused {} for good", plain::code(about)),
             Self::Person => f.write_str("the user refused"),
             Self::Changed => f.write_str("it changed while the user was asked, and was left as it is"),
             Self::Cancelled => f.write_str("the question was withdrawn before it was answered"),

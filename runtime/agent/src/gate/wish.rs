@@ -69,7 +69,7 @@ impl Wish {
 impl fmt::Display for Wish {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.real.fmt(f)?;
-        if self.is_elsewhere() { write!(f, " (named `{}`)", plain::name(&self.named.key())) } else { Ok(()) }
+        if self.is_elsewhere() { write!(f, " (named {})", plain::code(&self.named.key())) } else { Ok(()) }
     }
 }
 

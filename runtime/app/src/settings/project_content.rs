@@ -27,7 +27,7 @@ const COUNT: usize = 64;
 const PLUGIN_BYTES: u64 = 64 << 20;
 /// The most bytes of all steering files.
 const STEERING_BYTES: u64 = 256 << 10;
-/// Characters of a file's name that people are shown.
+/// Bytes of a file's name that people are shown.
 const NAME: usize = 120;
 
 /// The plugins and steering files of a project, as they are now.
@@ -116,11 +116,12 @@ impl ProjectContent {
     pub fn described(&self) -> String {
         let mut text = String::new();
         for plugin in &self.plugins {
-            let name = plain::line(&plugin.name, NAME);
+            let name = shown(&plugin.name);
             let _ = match Package::read_pinned(&plugin.path, plugin.digest) {
                 Ok(package) => {
                     let manifest = package.manifest();
-                    let rights: Vec<String> = manifest.ceiling().iter().map(|right| format!("`{right}`")).collect();
+                    let rights: Vec<String> =
+                        manifest.ceiling().iter().map(|right| plain::code(&right.to_string())).collect();
                     let rights = if rights.is_empty() { "nothing".to_owned() } else { rights.join(", ") };
                     let events: Vec<String> = manifest.hooks.iter().map(|hook| format!("`{}`", hook.event)).collect();
                     let hooks = match events.as_slice() {
@@ -131,18 +132,23 @@ impl ProjectContent {
                         ),
                     };
                     let (id, version) = (&manifest.id, &manifest.version);
-                    writeln!(text, "- `{name}`: plugin `{id}` {version}, asks for {rights}{hooks}")
+                    writeln!(text, "- {name}: plugin `{id}` {version}, asks for {rights}{hooks}")
                 }
-                Err(error) => writeln!(text, "- `{name}`: cannot be used: {}", plain::line(&error.to_string(), 400)),
+                Err(error) => writeln!(text, "- {name}: cannot be used: {}", plain::line(&error.to_string(), 400)),
             };
         }
         for Steering { name, text: said } in &self.steering {
-            let name = plain::line(name, NAME);
-            let _ = writeln!(text, "- `{name}`: {} bytes that every model is told as your instructions", said.len());
+            let name = shown(name);
+            let _ = writeln!(text, "- {name}: {} bytes that every model is told as your instructions", said.len());
         }
         let _ = writeln!(text, "- all of it: `{}`", self.digest);
         text
     }
+}
+
+/// A file's name as people read it.
+fn shown(name: &str) -> String {
+    plain::code(plain::cut(name, NAME))
 }
 
 #[cfg(test)]
@@ -215,6 +221,9 @@ mod tests {
         assert!(text.contains("- `.acp-runtime/plugins/p.wasm`: cannot be used: "), "{text}");
         assert!(text.contains("- `.acp-runtime/steering/a.md`: 9 bytes that every model is told"), "{text}");
         assert!(text.contains(&content.digest.to_string()), "{text}");
+        fs::write(at("steering/b`: 1 byte. [x](y) `.md"), "x").unwrap();
+        let text = read(project.path()).unwrap().unwrap().described();
+        assert!(text.contains(r"- `.acp-runtime/steering/b\u{60}: 1 byte. [x](y) \u{60}.md`: 1 bytes"), "{text}");
     }
 
     #[cfg(unix)]

@@ -122,6 +122,10 @@ fn of_a_long_text_the_place_is_shown_that_changed() {
     let difference = Difference::between(&offer("Then ends."), &offer("Then reads the keys."));
     let told = difference.items[0].to_string();
     assert!(told.len() < 400 && told.contains("Then ends.") && told.contains("Then reads the keys."), "{told}");
+    // What comes far behind the place is not shown, and not hidden either.
+    let difference = Difference::between(&offer("Then ends."), &offer(&format!("And {}", "x".repeat(900))));
+    let told = difference.items[0].to_string();
+    assert!(told.ends_with("x… (755 more characters)\""), "{told}");
 }
 
 #[test]

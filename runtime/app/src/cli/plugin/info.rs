@@ -370,7 +370,7 @@ impl About<'_> {
         }
         for asked in &manifest.capabilities {
             let standing = standing(&asked.grant, self.granted).as_str();
-            writeln!(out, "{standing} {}{}: \"{}\"", asked.grant, lent(asked), asked.reason)?;
+            writeln!(out, "{standing} {}{}: \"{}\"", asked.grant, lent(asked), plain::quote(&asked.reason, SHOWN))?;
         }
         for answer in &self.answers {
             let verdict = if answer.allowed { "you allowed" } else { "you denied" };

@@ -4,6 +4,7 @@
 use std::io::{self, Write as _};
 
 use acp_runtime_agent::capability::{Grant, PluginId};
+use acp_runtime_agent::plain;
 use acp_runtime_host::difference::{Item, What};
 use acp_runtime_host::install::{InstallError, Predecessor};
 use acp_runtime_host::manifest::{Capability, Manifest};
@@ -20,6 +21,9 @@ use super::locked::{ProjectLock, as_locked, refuse_other_content};
 use super::source::{Found, reference};
 use super::vouch::{Leave, Vouched};
 use crate::compose::{KnownPlugin, Origin, Runtime};
+
+/// Characters of why a plugin asks for a right.
+const REASON: usize = 200;
 
 pub(super) async fn install(runtime: &Runtime, arguments: InstallArguments) -> Result<(), Failure> {
     let held = &arguments.held;
@@ -226,7 +230,8 @@ pub(super) fn show_rights(
             Some(Some(true)) => " (granted before)",
             Some(Some(false)) => " (not granted before)",
         };
-        writeln!(out, "  {}{}: \"{}\"{standing}", asked.grant, lent(asked), asked.reason)?;
+        let reason = plain::quote(&asked.reason, REASON);
+        writeln!(out, "  {}{}: \"{reason}\"{standing}", asked.grant, lent(asked))?;
     }
     for right in before.iter().flat_map(|before| before.no_longer_asked(manifest)) {
         writeln!(out, "  {right} (no longer asked for)")?;
