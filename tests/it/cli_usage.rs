@@ -46,7 +46,8 @@ fn what_makes_no_sense_is_told_apart_from_what_fails() {
         (
             &["plugin", "install", "tasks"],
             2,
-            "hint: check the path; a plugin is named with its namespace, as `aar:tasks`",
+            "`tasks` cannot be read: No such file or directory (os error 2)\nhint: check the path; a plugin is named with \
+             its namespace, as `aar:tasks`",
         ),
         (
             &["plugin", "build", "--component", "missing", "--manifest", "file", "--output", "x"],

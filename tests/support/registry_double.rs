@@ -40,6 +40,8 @@ pub struct Manners {
     pub manifests_are: Option<String>,
     /// A tag means this digest once it was asked for.
     pub tags_move_to: Option<String>,
+    /// There is always another page of tags, with nothing new on it.
+    pub tags_without_end: bool,
     /// Manifests are sent as this.
     pub sent_as: Option<String>,
     /// So many requests are answered with this status before any is answered well.
@@ -311,8 +313,10 @@ impl State {
         if tags.is_empty() {
             return with(404, &[], Vec::new());
         }
-        let list = json!({ "name": path[0], "tags": tags });
-        with(200, &[("content-type", "application/json")], list.to_string().into_bytes())
+        let list = json!({ "name": path[0], "tags": tags }).to_string().into_bytes();
+        let next = format!("</v2/{}/tags/list?last={}>; rel=\"next\"", path[0], self.asked.len());
+        let headers = [("content-type", "application/json"), ("link", next.as_str())];
+        with(200, &headers[..=usize::from(self.manners.tags_without_end)], list)
     }
 }
 

@@ -25,6 +25,19 @@ async fn a32_a_tag_that_moves_meanwhile_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a32_a_list_of_tags_that_never_ends_is_left() {
+    let publisher = Publisher::new();
+    let (registry, reference) = stocked(&publisher).await;
+    let runtime = trusting(&publisher);
+    installed(&runtime, &reference, &[]);
+    registry.behave(Manners { tags_without_end: true, ..Manners::default() });
+    let outdated = runtime.run(&["plugin", "outdated"]);
+    assert_eq!(outdated.code, Some(0), "{outdated:?}");
+    let pages = registry.asked().iter().filter(|asked| asked.path.contains("/tags/list")).count();
+    assert_eq!(pages, 100, "each counts as a hundred of the 10,000 tags that are looked at");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a32_what_has_another_digest_is_refused() {
     let publisher = Publisher::new();
     let (registry, reference) = stocked(&publisher).await;

@@ -114,7 +114,7 @@ fn a33_a_signature_of_something_else_is_none() {
         (Some(sign(&bytes, "timestamp:1\tfile:list.wasm")), "it was made for `timestamp:1"),
         (Some(sign(&bytes[1..], "acme:list@1.0.0")), "it is not a signature of this file by the key"),
         (Some(good.replace("acme:list@1.0.0", "acme:list@1.0.1")), "it is not a signature of this file by the key"),
-        (Some(theirs), "its signature is by another key"),
+        (Some(theirs), "the plugin is signed by another key"),
         (Some("nonsense".to_owned()), "it is no signature by minisign"),
         (Some("x".repeat(10_000)), "it has more than 8192 bytes"),
     ] {

@@ -46,7 +46,7 @@ async fn a_tag_is_not_given_another_meaning_by_accident() {
         (format!("{place}:2.0.0"), "says version 2.0.0, and the plugin is 1.0.0"),
         (format!("{place}@sha256:{}", "0".repeat(64)), "names a digest"),
         ("list".to_owned(), "no place in a registry"),
-        ("https://x".to_owned(), "names no package"),
+        ("https://x".to_owned(), "no place in a registry"),
     ] {
         let told = publisher.publish(&place, &[]);
         assert!(told.code == Some(2) && told.stderr.contains(why), "{told:?}");

@@ -37,6 +37,9 @@ pub(super) struct Sent {
     pub(super) media_type: Option<String>,
 }
 
+/// As many tags a page counts for that has fewer.
+const LEAST_ON_A_PAGE: usize = 100;
+
 impl Registries {
     /// What a place in a registry means now.
     pub(super) async fn pin(&self, place: &OciRef) -> Result<Resolved, SourceError> {
@@ -93,7 +96,8 @@ impl Registries {
                 answer.body("list of tags", self.options.limits.manifest, &self.options.limits, &Unwatched).await?;
             let tags: Tags = read_json(&place.to_string(), "list of tags", &body)?;
             let tags = tags.tags.unwrap_or_default();
-            seen += tags.len();
+            // A page with next to nothing on it counts as well, or a registry could lead on for ever.
+            seen += tags.len().max(LEAST_ON_A_PAGE);
             versions.extend(tags.iter().filter_map(|tag| OciRef::version_of(tag)));
             match next {
                 Some(next) if seen < self.options.limits.tags && next != url => url = next,
