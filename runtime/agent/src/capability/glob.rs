@@ -10,8 +10,9 @@ use regex::bytes::{Regex, RegexBuilder};
 use super::path::{below, displayed, or_dot, shown};
 use super::{PathError, RootId, WorkspacePath};
 
-/// Bytes of a compiled pattern. What it costs to match one grows with that, and patterns are written by strangers, too.
-const LARGEST: usize = 128 * 1024;
+/// Bytes of a compiled pattern: enough for each path that is written as one. What it costs to match one grows with that, and
+/// patterns are written by strangers, too.
+const LARGEST: usize = 512 * 1024;
 
 /// A set of relative paths.
 #[derive(Clone)]
@@ -452,6 +453,10 @@ mod tests {
             ("src/**", "**/*.rs", false),
         ] {
             assert_eq!(parse(outer).covers(&parse(inner)), covered, "{outer} {inner}");
+        }
+        for odd in ["*", "]a", "]\u{1027}C"] {
+            let path = PathGlob::exact(&odd.repeat(4096 / odd.len()));
+            assert!(PathGlob::parse(&path.to_pattern()).is_ok_and(|again| again.matches(path.as_str())), "{odd}");
         }
         let large = PathGlob::parse(&"*/".repeat(2000)).unwrap_err().to_string();
         assert!(large.contains("too large"), "{large}");
