@@ -216,9 +216,11 @@ impl ToolSource for SessionServers {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         self.ended.store(true, Ordering::Release);
-        let servers = std::mem::take(&mut *self.lock());
+        let (servers, relay) = (std::mem::take(&mut *self.lock()), self.relay.clone());
         Box::pin(async move {
             join_all(servers.iter().map(|server| server.close())).await;
+            // Whoever remembers the session may hold on to its servers, which would hold on to all that was said in it.
+            relay.hold();
         })
     }
 }
