@@ -1,12 +1,11 @@
 //! Keys, from where they are kept to the provider that gets them, and nowhere else.
 #![expect(clippy::disallowed_methods, reason = "tests look at files, and start programs with something on stdin")]
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use acp_runtime_tests::model_double::{ModelDouble, Reply};
 use acp_runtime_tests::runtime::finish;
-use acp_runtime_tests::{EditorOptions, Finished, Runtime};
+use acp_runtime_tests::{EditorOptions, Runtime};
 use serde_json::{Value, json};
 
 /// A runtime whose one provider, `lab`, is the double, with more lines of its table.
@@ -23,16 +22,6 @@ fn keyless(double: &ModelDouble) -> Runtime {
 }
 
 /// Runs a command with this on its stdin.
-fn with_input(mut command: Command, input: &str) -> Finished {
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    // One that refuses at once does not read to the end.
-    let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
-    let output = child.wait_with_output().expect("it ends");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Finished { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
-}
-
 /// The keys that the double was asked with.
 fn keys(double: &ModelDouble) -> Vec<String> {
     double.asked().iter().map(|asked| asked.headers.get("authorization").cloned().unwrap_or_default()).collect()
@@ -41,7 +30,7 @@ fn keys(double: &ModelDouble) -> Vec<String> {
 #[test]
 fn secrets_are_kept_listed_and_removed() {
     let runtime = Runtime::new();
-    let set = with_input(runtime.command(&["secret", "set", "lab"]), "sk-secret-1\n");
+    let set = runtime.run_with(&["secret", "set", "lab"], "sk-secret-1\n");
     assert_eq!((set.code, set.stdout.as_str()), (Some(0), ""), "{set:?}");
     assert!(set.stderr.starts_with("warning: the system's keyring was not used ("), "{}", set.stderr);
     assert!(set.stderr.contains("`lab` is kept in `") && !set.stderr.contains("sk-secret-1"), "{}", set.stderr);
@@ -72,14 +61,14 @@ fn a_value_is_never_an_argument_and_never_empty() {
     let argument = runtime.run(&["secret", "set", "lab", "sk-secret-1"]);
     assert_eq!(argument.code, Some(2), "{argument:?}");
     for input in ["", "\n", "\r\n"] {
-        let empty = with_input(runtime.command(&["secret", "set", "lab"]), input);
+        let empty = runtime.run_with(&["secret", "set", "lab"], input);
         assert_eq!(
             (empty.code, empty.stderr.lines().next()),
             (Some(2), Some("error: the value is empty")),
             "{input:?}"
         );
     }
-    let long = with_input(runtime.command(&["secret", "set", "lab"]), &"x".repeat(70_000));
+    let long = runtime.run_with(&["secret", "set", "lab"], &"x".repeat(70_000));
     assert_eq!(long.code, Some(2), "{}", long.stderr);
     let name = runtime.run(&["secret", "set", "../lab"]);
     assert!(name.code == Some(2) && name.stderr.contains("is not a valid secret name"), "{name:?}");
@@ -90,7 +79,7 @@ fn a_value_is_never_an_argument_and_never_empty() {
 fn secrets_that_others_could_read_are_not_used() {
     use std::os::unix::fs::PermissionsExt as _;
     let runtime = Runtime::new();
-    with_input(runtime.command(&["secret", "set", "lab"]), "sk-secret-1");
+    runtime.run_with(&["secret", "set", "lab"], "sk-secret-1");
     let file = runtime.home().join("secrets.json");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     let list = runtime.run(&["secret", "list"]);
@@ -108,13 +97,13 @@ fn a_keyring_that_does_not_answer_is_given_up_soon() {
     let _bus = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let runtime = Runtime::new().env("DBUS_SESSION_BUS_ADDRESS", &format!("unix:path={}", socket.display()));
     let began = std::time::Instant::now();
-    let set = with_input(runtime.command(&["secret", "set", "lab"]), "sk-secret-1");
+    let set = runtime.run_with(&["secret", "set", "lab"], "sk-secret-1");
     assert_eq!(set.code, Some(0), "{set:?}");
     assert!(set.stderr.contains("it did not answer within 2 s"), "{}", set.stderr);
     assert!(began.elapsed() < std::time::Duration::from_secs(10), "{:?}", began.elapsed());
 
     let strict = runtime.config("[secrets]\nstore = \"keyring\"\n");
-    let set = with_input(strict.command(&["secret", "set", "other"]), "sk-secret-2");
+    let set = strict.run_with(&["secret", "set", "other"], "sk-secret-2");
     assert_eq!(set.code, Some(1), "{set:?}");
     assert!(set.stderr.contains("error: the system's keyring cannot be used for `other`"), "{}", set.stderr);
     let asked = strict.config("").run(&["secret", "list"]);
@@ -131,13 +120,13 @@ async fn the_kept_key_is_sent_to_its_provider() {
                   `LAB_KEY`, or set `api_key` in `[providers.lab]`";
     assert!(missing.stderr.contains(advice), "{}", missing.stderr);
 
-    let login = with_input(runtime.command(&["login"]), "sk-of-the-lab\n");
+    let login = runtime.run_with(&["login"], "sk-of-the-lab\n");
     assert_eq!(login.code, Some(0), "{login:?}");
     assert!(!login.stderr.contains("sk-of-the-lab"), "{}", login.stderr);
     assert_eq!(runtime.run(&["run", "Hi"]).code, Some(0));
     let variable = runtime.env("LAB_KEY", "sk-of-the-environment");
     assert_eq!(variable.run(&["run", "Hi"]).code, Some(0));
-    let shadowed = with_input(variable.command(&["login", "lab"]), "sk-newer");
+    let shadowed = variable.run_with(&["login", "lab"], "sk-newer");
     let warning = "warning: the environment variable `LAB_KEY` goes before it, so it is not used";
     assert!(shadowed.stderr.contains(warning), "{}", shadowed.stderr);
     assert_eq!(keys(&double), ["Bearer sk-of-the-lab", "Bearer sk-of-the-environment"]);
@@ -172,13 +161,13 @@ fn a_login_that_cannot_be_says_why() {
         ("[providers.'a.b']\nwire = 'ollama'\nmodel = 'm'\n", &["login"], "k", "error: no key can be kept for `a.b`"),
     ] {
         let runtime = Runtime::new().config(config);
-        let login = with_input(runtime.command(arguments), input);
+        let login = runtime.run_with(arguments, input);
         assert_eq!(login.code, Some(2), "{login:?}");
         assert!(login.stderr.starts_with(error), "{}", login.stderr);
     }
     let runtime = Runtime::new().config(several);
     for arguments in [&["--acp", "--login"][..], &["acp", "--login"]] {
-        let editor = with_input(runtime.command(arguments), "k");
+        let editor = runtime.run_with(arguments, "k");
         assert!(editor.code == Some(2) && editor.stderr.contains("several providers"), "{editor:?}");
     }
 }
@@ -189,7 +178,7 @@ fn a_login_is_for_the_model_that_was_named() {
     for arguments in [&["--model", "claude-opus-4-8", "login"][..], &["--acp", "--model", "claude-opus-4-8", "--login"]]
     {
         let runtime = Runtime::new();
-        let login = with_input(runtime.command(arguments), "sk-of-the-vendor\n");
+        let login = runtime.run_with(arguments, "sk-of-the-vendor\n");
         assert_eq!(login.code, Some(0), "{login:?}");
         let kept = runtime.run(&["secret", "list"]);
         assert!(kept.stdout.starts_with("anthropic "), "{kept:?}");
@@ -219,7 +208,7 @@ async fn a_login_in_another_process_is_seen_at_once() {
     }
 
     let arguments: Vec<&str> = terminal["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()).collect();
-    let login = with_input(runtime.command(&[&["--acp"][..], &arguments].concat()), "sk-first-key");
+    let login = runtime.run_with(&[&["--acp"][..], &arguments].concat(), "sk-first-key");
     assert_eq!(login.code, Some(0), "{login:?}");
     let session = editor.new_session().await;
     assert_eq!(editor.prompt(&session, "Hi").await.text(), "Hello");
@@ -230,7 +219,7 @@ async fn a_login_in_another_process_is_seen_at_once() {
     let advice =
         "`lab` does not accept the API key from the secret `lab`; run `acp-runtime login lab` with a valid one";
     assert_eq!(refused.message, advice);
-    with_input(runtime.command(&["login"]), "sk-second-key");
+    runtime.run_with(&["login"], "sk-second-key");
     assert_eq!(editor.prompt(&session, "Hi").await.text(), "Again");
     assert_eq!(keys(&double), ["Bearer sk-first-key", "Bearer sk-first-key", "Bearer sk-second-key"]);
 

@@ -2,9 +2,7 @@
 #![cfg(unix)]
 #![expect(clippy::disallowed_methods, reason = "looks for a secret in all that was written")]
 
-use std::io::Write as _;
 use std::path::Path;
-use std::process::Stdio;
 
 use acp_runtime_tests::runtime::{build_folder, finish};
 use acp_runtime_tests::{EditorDouble, Runtime, WebDouble, WebPage};
@@ -34,13 +32,6 @@ fn installed(site: &WebDouble, also: &str) -> Runtime {
         assert!(said.contains(&right), "`{right}` is shown: {said}");
     }
     runtime
-}
-
-fn keep_secret(runtime: &Runtime) {
-    let mut command = runtime.command(&["secret", "set", "acme:net/token"]);
-    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(SECRET.as_bytes()).unwrap();
-    assert!(child.wait().unwrap().success());
 }
 
 async fn site() -> WebDouble {
@@ -77,7 +68,7 @@ async fn a27_a_secret_is_sent_and_seen_by_nobody_else() {
     let runtime = installed(&site, "");
     let doctor = || runtime.run(&["doctor"]).stdout;
     assert!(doctor().contains("none is kept (`acp-runtime secret set acme:net/token` keeps one)"), "{}", doctor());
-    keep_secret(&runtime);
+    runtime.keep_secret("acme:net/token", SECRET);
     assert!(doctor().contains("`acme:net` has `token` sent to"), "{}", doctor());
     assert!(doctor().contains("it is kept"), "{}", doctor());
 

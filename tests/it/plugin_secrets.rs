@@ -4,9 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "looks for a secret in all that was written")]
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
-use std::process::Stdio;
 
 use acp_runtime_tests::model_double::{ModelDouble, Reply};
 use acp_runtime_tests::runtime::build_folder;
@@ -61,10 +59,7 @@ async fn parrot(site: &WebDouble, model: &ModelDouble) -> (Runtime, EditorDouble
         let done = runtime.run(arguments);
         assert_eq!(done.code, Some(0), "{done:?}");
     }
-    let mut command = runtime.command(&["secret", "set", "test:parrot/token"]);
-    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(SECRET.as_bytes()).unwrap();
-    assert!(child.wait().unwrap().success());
+    runtime.keep_secret("test:parrot/token", SECRET);
     std::fs::write(runtime.project().join("known.txt"), format!("known: {SECRET}")).unwrap();
     let editor = runtime.editor().await;
     let session = editor.new_session().await;

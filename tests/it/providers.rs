@@ -2,8 +2,6 @@
 //! leads to, and the ways to it.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::process::Stdio;
 use std::time::Instant;
 
 use acp_runtime_tests::model_double::{ModelDouble, Reply, Stop};
@@ -365,10 +363,7 @@ async fn a_key_brings_the_models_of_its_vendor() {
     assert_eq!(none.stderr, format!("{others} {keyless}\n"));
 
     let runtime = Runtime::new().env("ANTHROPIC_API_KEY", "sk-secret-1").config("secrets.store = 'file'\n");
-    let mut set = runtime.command(&["secret", "set", "openai"]);
-    let mut child = set.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"sk-secret-2\n").unwrap();
-    assert!(child.wait().unwrap().success());
+    runtime.keep_secret("openai", "sk-secret-2\n");
     let listed = runtime.run(&["models"]);
     let line = listed.stdout.lines().find(|line| line.contains("claude-opus-4-8")).unwrap();
     assert!(line.ends_with("key from the environment variable `ANTHROPIC_API_KEY`"), "{line}");

@@ -2,12 +2,10 @@
 #![cfg(unix)]
 #![expect(clippy::disallowed_methods, reason = "lays out plugins and what an older version has kept")]
 
-use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Output, Stdio};
 
 use acp_runtime_tests::runtime::build_folder;
-use acp_runtime_tests::{Runtime, WebDouble, WebPage};
+use acp_runtime_tests::{Finished, Runtime, WebDouble, WebPage};
 use serde_json::{Value, json};
 
 const SECRET: &str = "s3cret-t0ken-4711-xyz";
@@ -53,20 +51,15 @@ fn ran(runtime: &Runtime, arguments: &[&str]) -> String {
     done.stdout
 }
 
-fn set(runtime: &Runtime) -> Output {
-    let mut command = runtime.command(&["secret", "set", "acme:net/token"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    // Who refuses it does not read it.
-    let _ = child.stdin.take().unwrap().write_all(SECRET.as_bytes());
-    child.wait_with_output().unwrap()
+fn set(runtime: &Runtime) -> Finished {
+    runtime.run_with(&["secret", "set", "acme:net/token"], SECRET)
 }
 
 /// Keeps the secret; what was said.
 fn keep(runtime: &Runtime) -> String {
     let set = set(runtime);
-    assert!(set.status.success(), "{set:?}");
-    String::from_utf8(set.stderr).unwrap()
+    assert_eq!(set.code, Some(0), "{set:?}");
+    set.stderr
 }
 
 /// What comes of the plugin's request with its secret, once it may do all that it asks for in this session.
@@ -99,10 +92,9 @@ async fn a30_a_secret_is_for_the_plugin_of_whom_it_was_kept_for() {
     let site = site().await;
     let runtime = person(&site);
     let nobody = set(&runtime);
-    let said = String::from_utf8_lossy(&nobody.stderr).into_owned();
     assert!(
-        nobody.status.code() == Some(2) && said.contains("there is no plugin `acme:net`\nhint: have it first"),
-        "{said}"
+        nobody.code == Some(2) && nobody.stderr.contains("there is no plugin `acme:net`\nhint: have it first"),
+        "{nobody:?}"
     );
 
     ran(&runtime, &["plugin", "install", "net-0.1.0.tar", "--yes"]);

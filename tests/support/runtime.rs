@@ -137,6 +137,17 @@ impl Runtime {
         finish(self.command(arguments))
     }
 
+    /// Runs the binary to its end with `input` on stdin.
+    pub fn run_with(&self, arguments: &[&str], input: &str) -> Finished {
+        end(self.command(arguments), Some(input), PATIENCE)
+    }
+
+    /// Keeps a secret as a person does.
+    pub fn keep_secret(&self, name: &str, value: &str) {
+        let kept = self.run_with(&["secret", "set", name], value);
+        assert_eq!(kept.code, Some(0), "{kept:?}");
+    }
+
     /// Installs a guest of `tests/guests` as the plugin `id`, with `rights` (TOML) at the end of its manifest, and grants it
     /// all that it asks for there. Answers what was said meanwhile.
     pub fn install_guest(&self, guest: &str, id: &str, rights: &str) -> String {
@@ -225,10 +236,19 @@ pub fn finish(command: Command) -> Finished {
 }
 
 /// The same for one that may take longer: a compiler.
-pub fn finish_within(mut command: Command, patience: Duration) -> Finished {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+pub fn finish_within(command: Command, patience: Duration) -> Finished {
+    end(command, None, patience)
+}
+
+fn end(mut command: Command, input: Option<&str>, patience: Duration) -> Finished {
+    let stdin = input.map_or_else(Stdio::null, |_| Stdio::piped());
+    command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     let pid = rustix::process::Pid::from_child(&child);
+    if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
+        // One that refuses at once does not read to the end.
+        let _ = stdin.write_all(input.as_bytes());
+    }
     let (done, waiting) = std::sync::mpsc::channel();
     let output = std::thread::spawn(move || {
         let output = child.wait_with_output();
