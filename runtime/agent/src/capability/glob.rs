@@ -13,6 +13,8 @@ use super::{PathError, RootId, WorkspacePath};
 /// Bytes of a compiled pattern: enough for each path that is written as one. What it costs to match one grows with that, and
 /// patterns are written by strangers, too.
 const LARGEST: usize = 512 * 1024;
+/// Bytes of a pattern: those of the longest path, each in brackets. Reading one takes some thousand times as many.
+const LONGEST: usize = 3 * 4096;
 
 /// A set of relative paths.
 #[derive(Clone)]
@@ -80,6 +82,9 @@ impl PathGlob {
     /// What any of `globs` matches.
     fn compiled(globs: &[&str], text: &str, any_case: bool) -> Result<Self, PathError> {
         let broken = |why: String| PathError::Pattern(shown(text), why);
+        if text.len() > LONGEST {
+            return Err(broken(format!("it has {} bytes, more than the {LONGEST} that any path needs", text.len())));
+        }
         let expression = |glob: &&str| {
             let glob = GlobBuilder::new(glob)
                 .literal_separator(true)
@@ -460,6 +465,12 @@ mod tests {
         }
         let large = PathGlob::parse(&"*/".repeat(2000)).unwrap_err().to_string();
         assert!(large.contains("too large"), "{large}");
+        for long in ["{a,b}".repeat(200_000), "*".repeat(LONGEST + 1), format!("[a]{}", "b".repeat(LONGEST))] {
+            for parse in [PathGlob::parse, PathGlob::parse_in_any_case] {
+                let why = parse(&long).unwrap_err().to_string();
+                assert!(why.ends_with("more than the 12288 that any path needs") && why.len() < 600, "{why}");
+            }
+        }
         for bad in [
             "../**",
             "/etc/**",

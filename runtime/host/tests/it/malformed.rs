@@ -69,32 +69,38 @@ impl Files {
     }
 }
 
+/// Bytes that are held while patterns are read: one is as long as a path, and each byte of it takes some thousands.
+const OF_PATTERNS: usize = 64 << 20;
+
 fn texts() -> Fuzz {
-    Fuzz::of([toml(), manifest("a:b", "")]).up_to(16 << 10).with_words([
-        "[",
-        "]",
-        "{",
-        "}",
-        "\"",
-        "\u{27}\u{27}\u{27}",
-        "= ",
-        "\n",
-        "\\u202e",
-        "\0",
-        "[capabilities]\n",
-        "[[a]]\n",
-        "a.b.c = 1\n",
-        "id = 'a:b'\n",
-        "**/",
-        "../",
-        "fs.read = [",
-        "9999999999999 GiB",
-        "1 KiB",
-        "-1 s",
-        "https://*",
-        "$ref = '#'\n",
-        "pattern = '(a+)+$'\n",
-    ])
+    Fuzz::of([toml(), manifest("a:b", "")])
+        .up_to(16 << 10)
+        .with_words([
+            "[",
+            "]",
+            "{",
+            "}",
+            "\"",
+            "\u{27}\u{27}\u{27}",
+            "= ",
+            "\n",
+            "\\u202e",
+            "\0",
+            "[capabilities]\n",
+            "[[a]]\n",
+            "a.b.c = 1\n",
+            "id = 'a:b'\n",
+            "**/",
+            "../",
+            "fs.read = [",
+            "9999999999999 GiB",
+            "1 KiB",
+            "-1 s",
+            "https://*",
+            "$ref = '#'\n",
+            "pattern = '(a+)+$'\n",
+        ])
+        .costing(OF_PATTERNS)
 }
 
 /// What is taken is taken again from what is written of it, and what is not says why in few words.
@@ -129,7 +135,7 @@ fn sections() -> Fuzz {
         "{\"a\":{\"a\":",
         "\"$ref\":\"#\"",
     ];
-    Fuzz::of([section(), b"{}".to_vec()]).up_to(16 << 10).with_words(words)
+    Fuzz::of([section(), b"{}".to_vec()]).up_to(16 << 10).with_words(words).costing(OF_PATTERNS)
 }
 
 fn check_section(input: &[u8]) {
@@ -141,17 +147,21 @@ fn check_section(input: &[u8]) {
 fn components() -> Fuzz {
     let whole = guest::with_manifest(guest::component("echo"), &section());
     let two = [&whole[..], &section()].concat();
-    Fuzz::of([whole, two]).up_to(64 << 10).with_words([
-        &b"\0asm\x0d\0\x01\0"[..],
-        b"\0asm\x01\0\0\0",
-        b"\xff\xff\xff\xff\x0f",
-        b"\x80\x80\x80\x80\x00",
-        b"\x00\x0caar:manifest",
-        b"\x00",
-        b"\x01",
-        b"\x04",
-        b"\x07\x7f",
-    ])
+    Fuzz::of([whole, two])
+        .up_to(64 << 10)
+        .with_words([
+            &b"\0asm\x0d\0\x01\0"[..],
+            b"\0asm\x01\0\0\0",
+            b"\xff\xff\xff\xff\x0f",
+            b"\x80\x80\x80\x80\x00",
+            b"\x00\x0caar:manifest",
+            b"\x00",
+            b"\x01",
+            b"\x04",
+            b"\x07\x7f",
+        ])
+        // Its types are kept in blocks.
+        .costing(4 << 20)
 }
 
 /// A file that is read as a plugin is that file as a whole.
