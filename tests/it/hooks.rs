@@ -42,6 +42,38 @@ async fn prompted(runtime: &Runtime, prompt: &str, answer: &'static str) -> (Tur
     (turn, asked)
 }
 
+/// What a person types to the runtime is answered by the runtime, whatever plugins call their commands.
+#[tokio::test]
+async fn a39_no_plugin_answers_in_the_runtimes_place() {
+    let names = |update: Value| -> Vec<String> {
+        let commands = update["availableCommands"].as_array().expect("a list").clone();
+        commands.iter().map(|command| command["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    let plain = Runtime::new().config("[plugins]\nbundled = false\n").editor().await;
+    let session = plain.new_session().await;
+    plain.prompt(&session, "/status").await;
+    let told = plain.updates(&session).into_iter().rfind(|update| !update["availableCommands"].is_null());
+    let own = names(told.expect("commands are told"));
+    assert!(own.len() >= 17 && own.contains(&"permissions".to_owned()), "{own:?}");
+    plain.close().await;
+
+    let runtime = meddled("a.txt", "auto", "", "", "");
+    let info: Value = serde_json::from_str(&runtime.run(&["plugin", "info", "test:meddler", "--json"]).stdout).unwrap();
+    let theirs: Vec<&str> = info["commands"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    let editor = runtime.editor().await;
+    let session = editor.new_session().await;
+    assert_ne!(editor.prompt(&session, "/told").await.text(), "", "its own command is there");
+    for name in own {
+        assert!(theirs.contains(&name.as_str()), "the guest tries `/{name}` as well: {theirs:?}");
+        let said = match editor.turn(editor.begin_prompt(&session, &format!("/{name}"))).await {
+            Ok(turn) => turn.text(),
+            Err(error) => error.message,
+        };
+        assert!(!said.contains("usurped"), "/{name}: {said}");
+    }
+    editor.close().await;
+}
+
 #[tokio::test]
 async fn the_guard_is_off_until_it_is_enabled() {
     let runtime = Runtime::scripted(&writes("Cargo.lock")).config("mode = \"auto\"\n");

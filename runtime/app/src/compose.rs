@@ -357,8 +357,8 @@ impl Runtime {
             add(tools.add(tool));
         }
         let mut panels = PanelBoard::new(stale, options.switches().clone());
+        let plugin_commands = furnish(offered, &marked, &mut tools, &mut panels);
         let mut commands = command_catalog(options.switches().clone());
-        furnish(offered, &marked, &mut tools, &mut panels, &mut commands);
         let updates = Updates::new(self.shelf.installed().clone(), self.publishers());
         commands.extend(Updates::WORDS, Arc::new(updates));
         let servers = self.servers(had.servers, servers, &roots, &outbox, face.stays());
@@ -384,6 +384,9 @@ impl Runtime {
         add(tools.add(subagent_tool(subagents)));
         add(commands.add(Arc::new(Permissions::new(book, tools.clone(), audit))));
         add(commands.add(Arc::new(ForkCommand::new(&id, &self.store, &options, &configured, &outbox))));
+        for command in plugin_commands {
+            add(commands.add(command));
+        }
         let untold = SessionEvent::bounds_changed(&kept.unwrap_or(configured), options.bounds());
         let turns = TurnContext { options, tools, gate, hooks, project, system_prompt, budget, outbox };
         let (on_busy, panels) = (settings.prompt.on_busy(), Arc::new(panels));

@@ -1,9 +1,10 @@
 //! What plugins offer, put into a session, and the digests of the code that it runs.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use acp_runtime_agent::capability::PluginId;
-use acp_runtime_agent::command::CommandCatalog;
+use acp_runtime_agent::command::Command;
 use acp_runtime_agent::panel::PanelBoard;
 use acp_runtime_agent::tool::ToolCatalog;
 use acp_runtime_host::plugin_host::SessionPlugins;
@@ -13,14 +14,13 @@ use super::development::marked_panel;
 use crate::audit::Digests;
 
 /// What plugins offer, put beside what every session has. What cannot be added is left out and logged: nothing is ever
-/// shadowed.
+/// shadowed. Answers their commands, which come behind all that the runtime answers itself.
 pub(super) fn furnish(
     offered: SessionPlugins,
     marked: &BTreeSet<PluginId>,
     tools: &mut ToolCatalog,
     panels: &mut PanelBoard,
-    commands: &mut CommandCatalog,
-) {
+) -> Vec<Arc<dyn Command>> {
     for problem in &offered.problems {
         tracing::warn!("{problem}");
     }
@@ -30,9 +30,7 @@ pub(super) fn furnish(
     for panel in offered.panels {
         add(panels.add(marked_panel(panel, marked)));
     }
-    for command in offered.commands {
-        add(commands.add(command));
-    }
+    offered.commands
 }
 
 /// Which code of these plugins runs.

@@ -9,6 +9,9 @@ use acp_runtime_agent::model::{InputSchema, ToolSpec};
 use super::Plugin;
 use crate::manifest::{Manifest, ToolEntry};
 
+/// How the names of MCP servers' tools begin.
+const SERVERS: &str = "mcp";
+
 /// A plugin's tools as the model is told of them, made once for all sessions.
 pub(super) struct Specs {
     plain: Vec<NamedTool>,
@@ -21,7 +24,10 @@ pub(super) type NamedTool = Result<Arc<ToolSpec>, String>;
 
 impl Specs {
     pub(super) fn new(manifest: &Manifest) -> Self {
-        Self { plain: specs(manifest, manifest.id.name()), full: OnceLock::new() }
+        let id = &manifest.id;
+        // `mcp__server__tool` is a tool of an MCP server, and none of a plugin.
+        let plain = if id.name() == SERVERS { specs(manifest, &in_full(id)) } else { specs(manifest, id.name()) };
+        Self { plain, full: OnceLock::new() }
     }
 
     /// What the tool `own` is called without the namespace.
@@ -31,9 +37,12 @@ impl Specs {
     }
 
     fn full(&self, manifest: &Manifest) -> &[NamedTool] {
-        let full = || specs(manifest, &format!("{}__{}", manifest.id.namespace(), manifest.id.name()));
-        self.full.get_or_init(full)
+        self.full.get_or_init(|| specs(manifest, &in_full(&manifest.id)))
     }
+}
+
+fn in_full(id: &PluginId) -> String {
+    format!("{}__{}", id.namespace(), id.name())
 }
 
 /// `plugin__tool`, or just `plugin` when its only tool has that name.

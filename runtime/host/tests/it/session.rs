@@ -68,13 +68,14 @@ async fn a39_names_are_spelled_out_where_plugins_meet() {
         plugins.push(everything(&runtime, id, folder.path()).await);
     }
     plugins.push(runtime.named("acme:run", "echo", ""));
+    plugins.push(runtime.named("acme:mcp", "echo", ""));
     plugins.push(runtime.named("acme:very-long-name-of-a-plugin-that-somebody-has-made-for-no-good", "echo", ""));
     let session = runtime.open(&plugins);
     let tools: Vec<String> = session.tools.iter().map(|tool| tool_name(tool).to_string()).collect();
     let panels: Vec<String> = session.panels.iter().map(|panel| panel.info().name.to_string()).collect();
     let commands: Vec<&str> = session.commands.iter().map(|command| command.info().name.as_str()).collect();
     let problems: Vec<String> = session.problems.iter().map(ToString::to_string).collect();
-    assert_eq!(tools, ["acme__all__echo", "beta__all__echo", "more__echo", "run"]);
+    assert_eq!(tools, ["acme__all__echo", "beta__all__echo", "more__echo", "run", "acme__mcp__run"]);
     assert_eq!(
         panels,
         ["acme:all/board", "acme:all/broken", "beta:all/board", "beta:all/broken", "more/board", "more/broken"]
