@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use acp_runtime_tests::model_double::{ModelDouble, Reply};
-use acp_runtime_tests::runtime::finish;
+use acp_runtime_tests::runtime::{binary, finish};
 use acp_runtime_tests::{EditorOptions, Runtime};
 use serde_json::{Value, json};
 
@@ -72,6 +72,30 @@ fn a_value_is_never_an_argument_and_never_empty() {
     assert_eq!(long.code, Some(2), "{}", long.stderr);
     let name = runtime.run(&["secret", "set", "../lab"]);
     assert!(name.code == Some(2) && name.stderr.contains("is not a valid secret name"), "{name:?}");
+}
+
+/// What was kept is kept still.
+#[cfg(unix)]
+#[test]
+fn without_room_no_secret_is_kept_and_none_is_lost() {
+    let runtime = Runtime::new();
+    runtime.keep_secret("lab", "sk-secret-1");
+    let set = |name: &str| {
+        let mut command = Command::new("sh");
+        runtime.furnish(&mut command);
+        let limited = "trap '' XFSZ; ulimit -f 0; printf sk-secret-2 | \"$0\" \"$@\"";
+        command.args(["-c", limited]).arg(binary()).args(["secret", "set", name]);
+        finish(command)
+    };
+    for name in ["other", "lab"] {
+        let refused = set(name);
+        assert!(
+            refused.code == Some(1) && refused.stderr.contains("hint: make room on the disk"),
+            "{name}: {refused:?}"
+        );
+    }
+    let listed = runtime.run(&["secret", "list"]);
+    assert!(listed.code == Some(0) && listed.stdout.contains("lab") && !listed.stdout.contains("other"), "{listed:?}");
 }
 
 #[cfg(unix)]

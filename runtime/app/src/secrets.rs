@@ -11,11 +11,13 @@ mod id;
 mod keyring;
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use acp_runtime_agent::capability::SecretName;
+use acp_runtime_host::whole_file;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,14 +78,14 @@ pub enum SecretsError {
         problem: String,
     },
     /// The file cannot be read or written.
-    #[error("the secrets at `{}` cannot be {doing}: {reason}", path.display())]
+    #[error("the secrets at `{}` cannot be {doing}: {source}", path.display())]
     System {
         /// The file.
         path: PathBuf,
         /// `read` or `written`.
         doing: &'static str,
         /// The system's words.
-        reason: String,
+        source: io::Error,
     },
     /// The file is not what it should be. Nothing of it is repeated.
     #[error("the secrets at `{}` cannot be understood (line {line}, column {column})", path.display())]
@@ -122,6 +124,9 @@ impl SecretsError {
                     "make it yours alone: `chmod 600 {}`; change the keys in it if others could read them",
                     path.display()
                 )
+            }
+            Self::System { source, .. } if whole_file::lacks_room(source) => {
+                "make room on the disk and try again; nothing was changed".to_owned()
             }
             Self::System { .. } => "check the permissions of the file and its folder".to_owned(),
             Self::Damaged { .. } => "correct the file, or remove it and set the secrets again".to_owned(),

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use acp_runtime_agent::session::{OpenError, PromptError};
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_agent::turn::TurnError;
+use acp_runtime_host::whole_file;
 
 use super::exit::{FAILED, MISUSED};
 use super::transcript::harmless;
@@ -53,7 +54,12 @@ impl Failure {
 
     /// A file or a folder that the system does not let be written.
     pub(super) fn unwritable(path: &Path, error: &io::Error) -> Self {
-        Self::new(format!("`{}` cannot be written: {error}", path.display())).hint("check the path and its permissions")
+        let hint = if whole_file::lacks_room(error) {
+            "make room on the disk and try again"
+        } else {
+            "check the path and its permissions"
+        };
+        Self::new(format!("`{}` cannot be written: {error}", path.display())).hint(hint)
     }
 
     /// Tells it on the standard error stream.

@@ -74,7 +74,7 @@ impl SecretFile {
 
     /// All entries, and which state of the file has them; no state where there is no file.
     pub(super) fn read(&self) -> Result<(Entries, Option<Stamp>), SecretsError> {
-        let unreadable = |error: io::Error| self.system("read", error.to_string());
+        let unreadable = |error: io::Error| self.system("read", error);
         let file = match regular_file::open_own(&self.0, OpenOptions::new().read(true)) {
             Ok(file) => file,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -93,14 +93,14 @@ impl SecretFile {
     /// Reads it, changes it and writes it; other processes wait meanwhile.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Entries) -> T) -> Result<T, SecretsError> {
         let folder = self.0.parent().unwrap_or(Path::new(""));
-        regular_file::private_folder(folder).map_err(|error| self.system("written", error.to_string()))?;
+        regular_file::private_folder(folder).map_err(|error| self.system("written", error))?;
         let _lock = self.lock()?;
         let (mut entries, _) = self.read()?;
         let had_none = entries.is_empty();
         let outcome = change(&mut entries);
         // Written also when the keyring alone has changed: its values are remembered by the state of this file.
         if !(had_none && entries.is_empty()) {
-            self.write(entries).map_err(|error| self.system("written", error.to_string()))?;
+            self.write(entries).map_err(|error| self.system("written", error))?;
         }
         Ok(outcome)
     }
@@ -126,7 +126,8 @@ impl SecretFile {
     fn lock(&self) -> Result<File, SecretsError> {
         let path = self.0.with_extension("lock");
         regular_file::lock(&path, LOCK)
-            .map_err(|error| self.system("written", format!("`{}`: {error}", path.display())))
+            .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", path.display())))
+            .map_err(|error| self.system("written", error))
     }
 
     fn write(&self, secrets: Entries) -> io::Result<()> {
@@ -135,8 +136,8 @@ impl SecretFile {
         whole_file::put(&self.0, &serde_json::to_vec_pretty(&Contents { version, secrets })?)
     }
 
-    fn system(&self, doing: &'static str, reason: String) -> SecretsError {
-        SecretsError::System { path: self.0.clone(), doing, reason }
+    fn system(&self, doing: &'static str, source: io::Error) -> SecretsError {
+        SecretsError::System { path: self.0.clone(), doing, source }
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_agent::transcript::SessionId;
-use acp_runtime_host::regular_file;
+use acp_runtime_host::{regular_file, whole_file};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, TransactionBehavior};
 
 use super::patience::Waiting;
@@ -138,8 +138,7 @@ impl From<rusqlite::Error> for Fault {
 
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
-        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-        let retryable = matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge);
+        let retryable = whole_file::lacks_room(&error);
         Self::Unwritable { reason: error.to_string(), retryable }
     }
 }

@@ -95,7 +95,7 @@ impl LockfileError {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::System { source, .. } if source.kind() == ErrorKind::StorageFull => {
+            Self::System { source, .. } if whole_file::lacks_room(source) => {
                 "make room on the disk and try again; nothing was changed"
             }
             Self::System { .. } => "see that it is a file that you can read and write",

@@ -122,7 +122,7 @@ impl StoreError {
             Self::System { source, .. } if source.kind() == ErrorKind::WouldBlock => {
                 "wait until it is done, or end it, and try again"
             }
-            Self::System { source, .. } if source.kind() == ErrorKind::StorageFull => {
+            Self::System { source, .. } if whole_file::lacks_room(source) => {
                 "make room on the disk and try again; nothing was changed"
             }
             Self::System { .. } => {
