@@ -247,3 +247,24 @@ fn a_component_and_a_manifest_make_a_plugin() {
     let same = fs::read(runtime.project().join("list.wasm")).unwrap();
     assert!(same == fs::read(runtime.project().join("dist/acme-list.wasm")).unwrap());
 }
+
+/// A project may be anybody's. What is made lies where it is said to, and nothing beside it.
+#[cfg(unix)]
+#[test]
+fn nothing_is_built_through_a_link() {
+    let manifest = "id = \"acme:list\"\nversion = \"0.1.0\"\ntitle = \"List\"\ndescription = \"A list.\"\nlicense = \"MIT\"\n\
+                    [capabilities]\nkv = { reason = \"remembers\" }\n";
+    let runtime = Runtime::new().file("plugin.toml", manifest).file("dist/kept", "");
+    let theirs = runtime.outside("theirs");
+    fs::write(&theirs, "theirs").unwrap();
+    for name in ["acme-list.wasm", "acme-list.new"] {
+        std::os::unix::fs::symlink(&theirs, runtime.project().join("dist").join(name)).unwrap();
+    }
+    let component = build_folder().join("plugins/tasks.wasm").display().to_string();
+    succeed(&runtime, &["plugin", "build", "--component", &component]);
+    assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
+    assert!(runtime.project().join("dist/acme-list.wasm").symlink_metadata().unwrap().is_file());
+    let made: Vec<_> =
+        fs::read_dir(runtime.project().join("dist")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(made.len(), 3, "{made:?}");
+}

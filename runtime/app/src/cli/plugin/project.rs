@@ -8,6 +8,7 @@ use acp_runtime_host::build::{BuildError, embed};
 use acp_runtime_host::limits::COMPONENT;
 use acp_runtime_host::manifest::{Inventory, MOST_BYTES, Manifest};
 use acp_runtime_host::package::{Digest, read_whole};
+use acp_runtime_host::publishers::RESERVED;
 
 use super::super::arguments::plugin::{BuildArguments, NewArguments};
 use super::super::failure::Failure;
@@ -19,6 +20,13 @@ pub(super) fn new(arguments: &NewArguments) -> Result<(), Failure> {
     let Project { folder, id, tool, built } = lay_out(name, *lang, dir.as_deref())?;
     writeln!(io::stdout(), "{}", folder.display())?;
     let mut err = io::stderr();
+    if RESERVED.contains(&id.namespace()) {
+        writeln!(
+            err,
+            "warning: the namespace `{}` is reserved: nobody installs a plugin of it that you have signed",
+            id.namespace()
+        )?;
+    }
     writeln!(err, "`{id}` is laid out in `{}`. Next:", folder.display())?;
     let mut steps = vec![format!("cd {}", quoted(&folder))];
     steps.extend(lang.preparation().iter().map(|step| (*step).to_owned()));
@@ -101,9 +109,13 @@ fn write(output: &Path, plugin: &[u8]) -> io::Result<()> {
     if let Some(folder) = output.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)?;
     }
-    let unfinished = output.with_extension("new");
-    std::fs::write(&unfinished, plugin)?;
-    std::fs::rename(&unfinished, output)
+    let unfinished = output.with_extension(format!("{}.new", std::process::id()));
+    // Nothing is written through what somebody has put there: the project may be anybody's.
+    let mut file = std::fs::File::create_new(&unfinished)?;
+    let written = file.write_all(plugin).and_then(|()| std::fs::rename(&unfinished, output));
+    written.inspect_err(|_| {
+        let _ = std::fs::remove_file(&unfinished);
+    })
 }
 
 impl From<AuthoringError> for Failure {
