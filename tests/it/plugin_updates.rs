@@ -83,6 +83,22 @@ fn a36_what_asks_for_more_or_says_something_else_waits_and_what_was_approved_is_
     }
 }
 
+/// Of what cannot be asked for it is not known whether there is another version.
+#[test]
+fn a_place_that_is_gone_is_said_so() {
+    let runtime = shop(READ);
+    std::fs::remove_file(runtime.project().join("list.wasm")).expect("it is there");
+    let outdated = runtime.run(&["plugin", "outdated", "--json"]);
+    assert_eq!((outdated.code, &lines(&outdated)[0]["state"]), (Some(1), &json!("failed")), "{outdated:?}");
+    assert!(
+        outdated
+            .stderr
+            .ends_with("error: 1 plugin could not be looked for\nhint: what is installed of them is used as before\n"),
+        "{outdated:?}"
+    );
+    assert_eq!(used(&runtime).0, "0.1.0");
+}
+
 #[test]
 fn what_asks_for_no_more_is_used_at_once() {
     let runtime = shop(&format!("{READ_MORE}{KV}"));

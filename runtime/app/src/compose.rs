@@ -359,7 +359,7 @@ impl Runtime {
         let mut panels = PanelBoard::new(stale, options.switches().clone());
         let plugin_commands = furnish(offered, &marked, &mut tools, &mut panels);
         let mut commands = command_catalog(options.switches().clone());
-        let updates = Updates::new(self.shelf.installed().clone(), self.publishers());
+        let updates = Updates::new(self.shelf.installed().clone(), self.publishers(), self.settings.plugins.signatures);
         commands.extend(Updates::WORDS, Arc::new(updates));
         let servers = self.servers(had.servers, servers, &roots, &outbox, face.stays());
         add(commands.add(Arc::new(McpCommand::new(servers.clone(), gate.clone()))));

@@ -35,7 +35,7 @@ pub use self::referrer::{Attached, attach, attached_to};
 pub(crate) use self::section::{check_beginning, replace};
 pub use self::source::{Fetched, PackageSource, PeerLimits, Progress, Resolved, SourceError, Unwatched};
 pub(crate) use self::store::Content;
-pub use self::store::{Installed, Kept, Lease, PackageStore, Stamp, StoreError};
+pub use self::store::{Installed, Kept, Lease, PackageStore, Stamp, StoreError, Unfit};
 use crate::limits::COMPONENT;
 use crate::manifest::{Manifest, ManifestError};
 use crate::origin::PluginOrigin;

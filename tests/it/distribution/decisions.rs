@@ -35,7 +35,7 @@ async fn a33_what_waits_is_approved_only_while_its_publisher_is_trusted() {
     let refused = |why: &str| {
         let update = approved(&runtime, &hash);
         assert_eq!((update.code, update.stdout.as_str()), (Some(1), "kept acme:list 1.0.0\n"), "{update:?}");
-        assert!(update.stderr.contains(&format!("`acme:list` 1.1.0 is not approved: {why}")), "{update:?}");
+        assert!(update.stderr.contains(&format!("`acme:list` 1.1.0 is not used: {why}")), "{update:?}");
         assert!(update.stderr.contains("hint: `acme:list`: "), "{update:?}");
         let session = runtime.run(&["run", &format!("/plugins approve acme:list {hash}")]);
         assert!(session.code == Some(2) && session.stderr.contains(why), "{session:?}");
@@ -69,6 +69,63 @@ async fn a33_what_waits_is_approved_only_while_its_publisher_is_trusted() {
     assert!(session.code == Some(0) && session.stdout.contains("Approved: `acme:list` 1.1.0."), "{session:?}");
     assert_eq!(self::entry(&runtime, "acme:list")["version"].as_str(), Some("1.1.0"));
     assert_eq!(runtime.run(&["plugin", "verify", "--all"]).code, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a33_a_version_is_gone_back_to_only_while_its_publisher_is_trusted() {
+    let publisher = Publisher::new();
+    let (registry, reference) = stocked(&publisher).await;
+    let runtime = trusting(&publisher);
+    installed(&runtime, &reference, &[]);
+    Publisher::new_with(&publisher, "1.1.0").published(&format!("oci://{}/acme/list", registry.host()));
+    assert_eq!(runtime.run(&["plugin", "update", "acme:list"]).code, Some(0));
+    let before = index(&runtime);
+    let refused = |why: &str| {
+        let back = runtime.run(&["plugin", "rollback", "acme:list"]);
+        assert_eq!((back.code, back.stdout.as_str()), (Some(1), ""), "{back:?}");
+        assert!(back.stderr.contains(&format!("`acme:list` 1.0.0 is not used: {why}")), "{back:?}");
+        assert_eq!(index(&runtime), before, "{why}");
+    };
+    trust(&runtime, &["remove", "publisher", "acme"]);
+    refused(&format!("its publisher `acme` is not trusted any more ({})", publisher.fingerprint));
+    trust(&runtime, &["add", "publisher", "acme", "--key", &publisher.key, "--until", "2020-01-01"]);
+    refused("its signature is by a key of `acme`");
+    trust(&runtime, &["add", "publisher", "acme", "--key", &publisher.key]);
+    let index: toml::Table = before.parse().expect("TOML");
+    let digest = index["previous"]["acme:list"]["digest"].as_str().expect("a digest").replace("sha256:", "");
+    let file = runtime.home().join("plugins/sha256").join(digest).join("plugin.wasm");
+    let kept = std::fs::read(&file).expect("it is there");
+    std::fs::write(&file, "nothing").expect("it is written");
+    let damaged = runtime.run(&["plugin", "rollback", "acme:list"]);
+    assert!(damaged.code == Some(1) && damaged.stderr.contains("`acme:list` 1.0.0 is not used: "), "{damaged:?}");
+    std::fs::write(&file, kept).expect("it is written");
+    assert_eq!(runtime.run(&["plugin", "rollback", "acme:list"]).code, Some(0));
+    assert_eq!(entry(&runtime, "acme:list")["version"].as_str(), Some("1.0.0"));
+}
+
+/// Signatures may be required by now of what nobody had to sign when it came.
+#[test]
+fn a33_what_waits_unsigned_is_not_approved_once_signatures_are_required() {
+    let author = built(Runtime::new(), "acme:list", "1.0.0", KV);
+    let wasm = author.project().join("list.wasm").display().to_string();
+    let runtime = person();
+    installed(&runtime, &wasm, &[]);
+    let author = built(author, "acme:list", "1.1.0", &format!("{KV}{NET}"));
+    let hash = held(&runtime);
+    let runtime = runtime.config("[plugins.signatures]\nlocal = \"require\"\n");
+    let why = "`acme:list` 1.1.0 is not used: nobody has signed it, and that is required";
+    let update = approved(&runtime, &hash);
+    assert!(update.code == Some(1) && update.stderr.contains(why), "{update:?}");
+    let session = runtime.run(&["run", &format!("/plugins approve acme:list {hash}")]);
+    assert!(session.code == Some(2) && session.stderr.contains(why), "{session:?}");
+
+    // Who has looked at the file itself may have it.
+    let flag = update.stderr.split("plugin install ").nth(1).and_then(|rest| rest.split('`').next()).expect("a hint");
+    let install: Vec<&str> = flag.split(' ').collect();
+    let done = runtime.run(&[&["plugin", "install"], install.as_slice(), &["--yes"]].concat());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(entry(&runtime, "acme:list")["version"].as_str(), Some("1.1.0"));
+    drop(author);
 }
 
 /// A yes to the publisher and a no to the version: the one is kept, and the other waits.

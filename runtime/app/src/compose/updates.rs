@@ -13,25 +13,28 @@ use acp_runtime_host::install::Predecessor;
 use acp_runtime_host::package::{Digest, Kept, Package, PackageStore};
 use acp_runtime_host::publishers::TrustStore;
 
+use crate::settings::SignatureSettings;
+
 /// Answers behind `/plugins`.
 pub(super) struct Updates {
     info: CommandInfo,
     store: PackageStore,
     trust: TrustStore,
+    signatures: SignatureSettings,
 }
 
 impl Updates {
     /// The words that it answers.
     pub(super) const WORDS: &[&str] = &["waiting", "approve"];
 
-    pub(super) fn new(store: PackageStore, trust: TrustStore) -> Self {
+    pub(super) fn new(store: PackageStore, trust: TrustStore, signatures: SignatureSettings) -> Self {
         let info = CommandInfo {
             name: "plugins".to_owned(),
             description: "Lists the plugins, switches one on or off, or shows and approves updates that wait"
                 .to_owned(),
             hint: Some("[on|off PLUGIN | waiting | approve PLUGIN HASH]".to_owned()),
         };
-        Self { info, store, trust }
+        Self { info, store, trust, signatures }
     }
 
     fn waiting(&self) -> Result<String, ToolError> {
@@ -79,7 +82,8 @@ impl Updates {
             let shown = plain::line(plugin, 80);
             return Err(ToolError::invalid(format!("`{shown}` is not installed")).hint("type `/plugins waiting`"));
         };
-        let approved = approve(&self.store, &self.trust, id, hash).map_err(told)?;
+        let approved = approve(&self.store, &self.trust, id, hash, |waiting| self.signatures.must_be_signed(waiting))
+            .map_err(told)?;
         Ok(format!(
             "Approved: `{id}` {}. Sessions that are open keep the version that they have; those that are opened from now on \
              use this one.",

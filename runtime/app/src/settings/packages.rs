@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use acp_runtime_host::package::PeerLimits;
+use acp_runtime_host::package::{Installed, PackageRef, PeerLimits};
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -72,6 +72,19 @@ pub struct SignatureSettings {
 impl Default for SignatureSettings {
     fn default() -> Self {
         Self { remote: Requirement::Require, local: Requirement::Warn }
+    }
+}
+
+impl SignatureSettings {
+    /// What is required of what comes from another machine, or of what does not.
+    pub fn of(&self, is_remote: bool) -> Requirement {
+        if is_remote { self.remote } else { self.local }
+    }
+
+    /// Whether somebody must have signed what came from there.
+    pub fn must_be_signed(&self, installed: &Installed) -> bool {
+        let is_remote = installed.source.parse().is_ok_and(|source: PackageRef| source.is_remote());
+        self.of(is_remote) == Requirement::Require
     }
 }
 

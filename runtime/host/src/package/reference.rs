@@ -36,6 +36,16 @@ pub enum PackageRef {
     Web(WebRef),
 }
 
+impl PackageRef {
+    /// Whether that is on another machine.
+    pub fn is_remote(&self) -> bool {
+        match self {
+            Self::Path(_) => false,
+            Self::Oci(_) | Self::Named(_) | Self::Web(_) => true,
+        }
+    }
+}
+
 /// A package in an OCI registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OciRef {

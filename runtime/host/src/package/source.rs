@@ -48,10 +48,7 @@ pub struct Resolved {
 impl Resolved {
     /// Whether it comes from another machine.
     pub fn is_remote(&self) -> bool {
-        match self.reference {
-            PackageRef::Path(_) => false,
-            PackageRef::Oci(_) | PackageRef::Named(_) | PackageRef::Web(_) => true,
-        }
+        self.reference.is_remote()
     }
 }
 

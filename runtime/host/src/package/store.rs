@@ -27,7 +27,7 @@ use std::time::{Duration, SystemTime};
 use acp_runtime_agent::capability::PluginId;
 
 use self::index::Index;
-pub use self::index::{Installed, Kept};
+pub use self::index::{Installed, Kept, Unfit};
 pub use self::lease::Lease;
 use self::lease::{Leased, leased};
 use super::signature::{Minisign, SignatureKind as _};
@@ -275,9 +275,9 @@ impl PackageStore {
         })
     }
 
-    /// Uses the version before, with the rights that it had.
-    pub fn roll_back(&self, id: &PluginId) -> Result<Installed, StoreError> {
-        self.change(id, |index| index.roll_back(id))
+    /// Uses the version before, if it is that one, with the rights that it had.
+    pub fn roll_back(&self, id: &PluginId, digest: Digest) -> Result<Installed, StoreError> {
+        self.change(id, |index| index.roll_back(id, digest))
     }
 
     /// Does something while no other process changes the folder: what is noted elsewhere by all of them.

@@ -90,17 +90,17 @@ async fn what_is_used_and_what_was_used_before_is_kept_and_nothing_else() {
     assert_eq!((&kept.active, kept.previous.as_ref()), (&three, Some(&two)));
     assert_eq!(place.store.verify(&id(), &kept), [""; 0]);
 
-    assert_eq!(place.store.roll_back(&id()).unwrap(), two);
+    assert_eq!(place.store.roll_back(&id(), two.digest).unwrap(), two);
     assert_eq!(place.locked(), Some(("0.2.0".to_owned(), two.digest)));
     assert_eq!(place.store.list().unwrap().get(&id()), Some(&two));
-    assert_eq!(place.store.roll_back(&id()).unwrap(), three, "and back again");
+    assert_eq!(place.store.roll_back(&id(), three.digest).unwrap(), three, "and back again");
 
     place.store.remove(&id()).unwrap();
     assert_eq!((place.files(), place.locked()), (BTreeSet::new(), None));
-    let nothing = place.store.roll_back(&id()).unwrap_err();
+    let nothing = place.store.roll_back(&id(), two.digest).unwrap_err();
     assert_eq!(nothing.to_string(), "`test:plugin` is not installed");
     place.install("0.3.0").await;
-    let nothing = place.store.roll_back(&id()).unwrap_err();
+    let nothing = place.store.roll_back(&id(), two.digest).unwrap_err();
     assert_eq!(nothing.to_string(), "no earlier version of `test:plugin` is kept");
 }
 
@@ -228,9 +228,9 @@ async fn an_index_of_an_older_version_is_read() {
     assert_eq!(place.store.verify(&id(), &kept), [""; 0]);
     let two = place.install("0.2.0").await;
     assert_eq!(place.locked(), Some(("0.2.0".to_owned(), two.digest)));
-    place.store.roll_back(&id()).unwrap();
+    place.store.roll_back(&id(), one.digest).unwrap();
     assert_eq!(place.locked(), None, "what it does not know of a file is not noted");
-    place.store.roll_back(&id()).unwrap();
+    place.store.roll_back(&id(), two.digest).unwrap();
 
     #[cfg(unix)]
     {

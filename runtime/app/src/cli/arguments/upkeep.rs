@@ -6,7 +6,8 @@ use clap::Args;
 pub(in crate::cli) const AFTER_OUTDATED: &str = "\
 The columns: id, installed version, available version, state, source. The states: `ready` is used by `acp-runtime plugin \
 update` without a question; `waits` asks for more rights or offers something else than what was approved, so `acp-runtime \
-plugin update` asks you; `refused` cannot be used, and the reason is shown.";
+plugin update` asks you; `refused` cannot be used, and the reason is shown; `failed` could not be looked for, and the \
+exit code is 1.";
 
 pub(in crate::cli) const AFTER_UPDATE: &str = "\
 Each plugin is looked up where it came from, checked, and compared with what was approved. A version that asks for no more \

@@ -9,7 +9,7 @@ use acp_runtime_host::difference::{Item, What};
 use acp_runtime_host::install::{InstallError, Predecessor};
 use acp_runtime_host::manifest::{Capability, Manifest};
 use acp_runtime_host::origin::PluginOrigin;
-use acp_runtime_host::package::{PackageRef, PluginLock, SourceError, StoreError};
+use acp_runtime_host::package::{PackageRef, PluginLock, SourceError, StoreError, Unfit};
 use serde_json::json;
 
 use super::super::arguments::InstallArguments;
@@ -173,21 +173,18 @@ pub(super) fn refuse_backward(before: &Predecessor, found: &Found, allow_downgra
         ))
         .hint(remove));
     }
-    if version < old && !allow_downgrade {
-        return Err(Failure::new(format!("`{id}` {version} was refused: {old} is installed, which is newer"))
-            .hint("pass `--allow-downgrade` if that is meant"));
-    }
-    if version == old && found.digest != installed.digest {
-        return Err(Failure::new(format!(
+    installed.gives_way_to(version, found.digest, allow_downgrade).map_err(|unfit| match unfit {
+        Unfit::Older => Failure::new(format!("`{id}` {version} was refused: {old} is installed, which is newer"))
+            .hint("pass `--allow-downgrade` if that is meant"),
+        Unfit::OtherContent => Failure::new(format!(
             "`{id}` {version} was refused: another file of that version is installed ({}, not {})",
             installed.digest, found.digest
         ))
         .hint(format!(
             "a version has one content, so give this one another; `acp-runtime plugin dev` is for what you are working on; \
              {remove}"
-        )));
-    }
-    Ok(())
+        )),
+    })
 }
 
 /// Refuses to install what would never be loaded.

@@ -106,8 +106,7 @@ impl Found {
         if self.is_bundled {
             return Ok(Vouched::ByNobody(None));
         }
-        let settings = &runtime.settings().plugins.signatures;
-        let requirement = if self.is_remote { settings.remote } else { settings.local };
+        let requirement = runtime.settings().plugins.signatures.of(self.is_remote);
         let vouched = vouch(&runtime.publishers(), self.arrival(), requirement, leave)?;
         let voucher = vouched.voucher();
         let signature = voucher.and_then(|voucher| self.arrival().signature_of(&voucher.key));

@@ -6,12 +6,12 @@ use std::io::{self, Write as _};
 
 use acp_runtime_agent::capability::PluginId;
 use acp_runtime_agent::noun::counted;
-use acp_runtime_host::approval::{ApprovalError, approve};
+use acp_runtime_host::approval::{ApprovalError, approve, roll_back as go_back};
 use acp_runtime_host::difference::{Difference, terms};
 use acp_runtime_host::install::Predecessor;
 use acp_runtime_host::limits::show_bytes;
 use acp_runtime_host::manifest::Manifest;
-use acp_runtime_host::package::{Digest, Installed, Kept, StoreError};
+use acp_runtime_host::package::{Digest, Installed, Kept, StoreError, Unfit};
 use acp_runtime_host::publishers::Standing as TrustStanding;
 use serde_json::{Value, json};
 
@@ -63,13 +63,14 @@ async fn look(
     if digest == active.digest {
         return Ok(Standing::Current);
     }
-    if *version == active.version {
-        return Ok(Standing::Refused(format!(
-            "{version} has another content there than what is installed ({digest}), and a version has one content"
-        )));
-    }
-    if *version < active.version && !may_go_back {
-        return Ok(Standing::Refused(format!("{version} is older than {}", active.version)));
+    match active.gives_way_to(version, digest, may_go_back) {
+        Err(Unfit::OtherContent) => {
+            return Ok(Standing::Refused(format!(
+                "{version} has another content there than what is installed ({digest}), and a version has one content"
+            )));
+        }
+        Err(Unfit::Older) => return Ok(Standing::Refused(format!("{version} is older than {}", active.version))),
+        Ok(()) => {}
     }
     // Who stands for it, as far as that is known without asking.
     match found.arrival().standing(&runtime.publishers().read()?) {
@@ -83,14 +84,18 @@ async fn look(
 }
 
 pub(super) async fn outdated(runtime: &Runtime, arguments: &OutdatedArguments) -> Result<(), Failure> {
-    let mut out = io::stdout();
+    let (mut out, mut failed) = (io::stdout(), 0);
     for (id, kept) in runtime.shelf().installed().kept()? {
         let Installed { version, digest, source, .. } = &kept.active;
         let (there, state, why, difference) =
             match Box::pin(look(runtime, &id, &kept.active, arguments.offline, false)).await {
                 Ok(Standing::Current) => continue,
                 Ok(Standing::Refused(why)) => (None, "refused", Some(why), None),
-                Err(Failure::Told { message, .. }) => (None, "refused", Some(message), None),
+                Err(Failure::Told { message, hint, .. }) => {
+                    failed += 1;
+                    hint.map_or(Ok(()), |hint| writeln!(io::stderr(), "hint: `{id}`: {hint}"))?;
+                    (None, "failed", Some(message), None)
+                }
                 Err(gone @ Failure::ReaderGone) => return Err(gone),
                 Ok(Standing::Newer(newer)) => {
                     let state = if newer.waits() { "waits" } else { "ready" };
@@ -116,7 +121,11 @@ pub(super) async fn outdated(runtime: &Runtime, arguments: &OutdatedArguments) -
             }
         }
     }
-    Ok(())
+    match failed {
+        0 => Ok(()),
+        failed => Err(Failure::new(format!("{} could not be looked for", counted(failed, "plugin")))
+            .hint("what is installed of them is used as before")),
+    }
 }
 
 fn described(found: &Found) -> Value {
@@ -189,7 +198,8 @@ async fn one(runtime: &Runtime, id: &PluginId, kept: &Kept, arguments: &UpdateAr
     let store = runtime.shelf().installed();
     // What waits was checked when it came, and is approved without looking for it again.
     for hash in arguments.accept_caps.iter().filter(|_| kept.waiting.is_some()) {
-        match approve(store, &runtime.publishers(), id, *hash) {
+        let must_be_signed = |waiting: &Installed| runtime.settings().plugins.signatures.must_be_signed(waiting);
+        match approve(store, &runtime.publishers(), id, *hash, must_be_signed) {
             Err(ApprovalError::Store(error))
                 if matches!(*error, StoreError::OtherTerms { .. } | StoreError::NothingWaits { .. }) => {}
             approved => return Ok(Outcome::Updated(approved?)),
@@ -301,7 +311,7 @@ impl From<ApprovalError> for Failure {
 pub(super) fn roll_back(runtime: &Runtime, arguments: &RollbackArguments) -> Result<(), Failure> {
     let store = runtime.shelf().installed();
     let (id, kept) = named(&store.kept()?, &arguments.plugin)?;
-    let now = store.roll_back(&id)?;
+    let now = go_back(store, &runtime.publishers(), &id)?;
     let mut out = io::stdout();
     let was = &kept.active;
     if arguments.json {

@@ -1,6 +1,7 @@
 //! What is installed, as the index has it: of each plugin the version that is used, the one before it, and one that waits
 //! for approval.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use acp_runtime_agent::capability::{GrantSet, PluginId, Tier};
@@ -52,7 +53,26 @@ pub struct Kept {
     pub waiting: Option<Installed>,
 }
 
+/// Why a version does not take the place of the one that is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfit {
+    /// It is older.
+    Older,
+    /// It has the same version and another content.
+    OtherContent,
+}
+
 impl Installed {
+    /// Whether a version may take the place of this one: not an older one unless that is wished for, and not another content
+    /// of the same version, whoever has made it.
+    pub fn gives_way_to(&self, version: &semver::Version, digest: Digest, may_go_back: bool) -> Result<(), Unfit> {
+        match version.cmp(&self.version) {
+            Ordering::Equal if digest != self.digest => Err(Unfit::OtherContent),
+            Ordering::Less if !may_go_back => Err(Unfit::Older),
+            Ordering::Equal | Ordering::Less | Ordering::Greater => Ok(()),
+        }
+    }
+
     /// The plugin's rights: those lines of its ceiling that were granted.
     pub fn grants(&self, manifest: &Manifest) -> GrantSet {
         let mut granted = manifest.ceiling();
@@ -85,23 +105,16 @@ impl Index {
         all.map(|installed| installed.digest).collect()
     }
 
-    /// Whether a version may take the place of what is installed: not an older one unless that is wished for, and not another
-    /// content of the same version, whoever has made it.
+    /// Whether a version may take the place of what is installed.
     pub(super) fn admit(&self, id: &PluginId, offered: &Installed, may_go_back: bool) -> Result<(), StoreError> {
         let Some(active) = self.plugins.get(id) else { return Ok(()) };
-        let (installed, version) = (active.version.clone(), offered.version.clone());
-        if version == installed && offered.digest != active.digest {
-            return Err(StoreError::SameVersion {
-                id: id.clone(),
-                version,
-                installed: active.digest,
-                offered: offered.digest,
-            });
-        }
-        if version < installed && !may_go_back {
-            return Err(StoreError::Downgrade { id: id.clone(), installed, offered: version });
-        }
-        Ok(())
+        let (id, version) = (id.clone(), offered.version.clone());
+        active.gives_way_to(&offered.version, offered.digest, may_go_back).map_err(|unfit| match unfit {
+            Unfit::OtherContent => {
+                StoreError::SameVersion { id, version, installed: active.digest, offered: offered.digest }
+            }
+            Unfit::Older => StoreError::Downgrade { id, installed: active.version.clone(), offered: version },
+        })
     }
 
     /// Uses a version from now on. What was used is kept as the one before; nothing waits any more.
@@ -123,11 +136,12 @@ impl Index {
     }
 
     /// Uses the version before; the one that was used can come back in the same way.
-    pub(super) fn roll_back(&mut self, id: &PluginId) -> Result<Installed, StoreError> {
+    pub(super) fn roll_back(&mut self, id: &PluginId, digest: Digest) -> Result<Installed, StoreError> {
         if !self.plugins.contains_key(id) {
             return Err(StoreError::NotInstalled { id: id.clone() });
         }
-        let previous = self.previous.remove(id).ok_or_else(|| StoreError::NothingBefore { id: id.clone() })?;
+        let nothing = || StoreError::NothingBefore { id: id.clone() };
+        let previous = self.previous.remove(id).filter(|previous| previous.digest == digest).ok_or_else(nothing)?;
         self.activate(id.clone(), previous.clone());
         Ok(previous)
     }
