@@ -115,6 +115,8 @@ fn a34_a_file_that_was_changed_after_it_was_installed_is_found_and_not_run() {
     let verified = runtime.run(&["plugin", "verify", "--all"]);
     assert_eq!(verified.code, Some(1), "{verified:?}");
     assert!(verified.stdout.starts_with("bad  acme:list  1.0.0  ") && verified.stdout.contains("is not the file"));
+    let doctor = runtime.run(&["doctor"]);
+    assert!(doctor.code == Some(1) && doctor.stdout.contains("fail  plugins   `acme:list` 1.0.0: "), "{doctor:?}");
 
     std::fs::write(&kept, good).unwrap();
     let signature = kept.with_extension("wasm.minisig");

@@ -6,13 +6,14 @@ pub mod lent;
 mod places;
 mod servers;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use acp_runtime_agent::capability::PluginId;
 use acp_runtime_agent::store::{ListQuery, SessionStore as _, StoreError};
 use serde::Serialize;
 
-use super::{Keys, Problem, Reason, Runtime, SetupError};
+use super::{Keys, Origin, Problem, Reason, Runtime, SetupError};
 use crate::models::{FetchedKey, KeyProblem, Models, NONE};
 use crate::process::cannot_contain;
 use crate::secrets::{Place, SecretStore};
@@ -124,6 +125,7 @@ pub async fn all(
     if let Ok(runtime) = runtime {
         checks.push(store(&runtime.store, sessions).await);
         checks.extend(plugins(runtime));
+        checks.extend(changed(runtime).await);
         checks.extend(lent::secrets(runtime).await);
         checks.extend(servers::servers(runtime, folder));
     }
@@ -271,6 +273,25 @@ fn plugins(runtime: &Runtime) -> Vec<Check> {
     checks.extend(shelf.problems.iter().map(problem));
     checks.extend(disabled.chain(enabled).chain(settings));
     checks
+}
+
+/// Installed plugins whose files are not what was installed. Those that cannot even be looked into are told of already.
+async fn changed(runtime: &Runtime) -> Vec<Check> {
+    let (store, shelf) = (runtime.shelf.installed().clone(), runtime.shelf.contents());
+    let installed = shelf.plugins.iter().filter(|known| known.origin == Origin::Installed);
+    let installed: BTreeSet<PluginId> = installed.map(|known| known.plugin.id().clone()).collect();
+    let told = |id: &PluginId, problem: String| {
+        let hint = format!("it is refused when it is called: install it again, or `acp-runtime plugin remove {id}`");
+        Check::fail("plugins", format!("`{id}` {problem}"), hint)
+    };
+    // All of them are hashed.
+    let looked = tokio::task::spawn_blocking(move || {
+        let mut kept = store.kept().unwrap_or_default();
+        kept.retain(|id, _| installed.contains(id));
+        let problems = |(id, kept)| store.verify(&id, &kept).into_iter().map(|problem| told(&id, problem)).collect();
+        kept.into_iter().flat_map::<Vec<Check>, _>(problems).collect()
+    });
+    looked.await.unwrap_or_default()
 }
 
 /// What the system must have: plugins' folders are opened through `/proc/self/fd`, and every session holds some open.
