@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
+use acp_runtime_tests::runtime::skip;
 use acp_runtime_tests::{EditorDouble, EditorOptions, Runtime, Turn};
 use rustix::process::{Resource, Rlimit, prlimit};
 use serde_json::json;
@@ -123,8 +124,7 @@ async fn a_session_goes_on_when_the_disk_has_room_again() {
         Command::new("sh").args(["-c", &trial]).output().is_ok_and(|output| output.status.success())
     };
     let Some(unshare) = ["unshare -m", "unshare -rm"].into_iter().find(|unshare| may_mount(unshare)) else {
-        eprintln!("skipped: a small disk, which this user may not mount");
-        return;
+        return skip("this user may not mount a small disk");
     };
     let runtime = Runtime::scripted(HELLO);
     let home = runtime.home();

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use acp_runtime_tests::runtime::build_folder;
+use acp_runtime_tests::runtime::{build_folder, skip};
 use acp_runtime_tests::{Answer, EditorDouble, EditorOptions, Permission, Runtime};
 use serde_json::{Value, json};
 
@@ -196,8 +196,7 @@ async fn a52_a_program_that_was_not_granted_is_not_run() {
 #[tokio::test]
 async fn a_program_stays_in_the_sessions_folders() {
     if acp_runtime::process::cannot_contain().is_some() {
-        assert!(std::env::var_os("CI").is_none(), "this kernel has no Landlock");
-        return;
+        return skip("this kernel has no Landlock");
     }
     let runtime = runtime(AUTO);
     symlink(runtime.outside("secret"), runtime.project().join("link")).unwrap();

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use acp_runtime_tests::Runtime;
-use acp_runtime_tests::runtime::{Finished, binary, finish};
+use acp_runtime_tests::runtime::{Finished, binary, finish, skip};
 use acp_runtime_tests::shop::{KV, NET, Offer, READ};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -374,8 +374,7 @@ fn a54_a_store_that_cannot_be_written_is_used_and_not_changed() {
         Command::new("sh").args(["-c", &trial]).output().is_ok_and(|output| output.status.success())
     };
     let Some(unshare) = ["unshare -m", "unshare -rm"].into_iter().find(|unshare| may(unshare)) else {
-        eprintln!("skipped: a folder that cannot be written, which this user may not mount");
-        return;
+        return skip("this user may not mount a folder that cannot be written");
     };
     let run = |arguments: &[&str]| {
         let mut command = Command::new("sh");

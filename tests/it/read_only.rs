@@ -4,6 +4,7 @@
 use std::fs;
 use std::process::Command;
 
+use acp_runtime_tests::runtime::skip;
 use acp_runtime_tests::{EditorOptions, Finished, Runtime};
 use serde_json::{Value, json};
 
@@ -181,8 +182,7 @@ fn a_disk_that_may_not_be_written_or_is_full_is_read() {
         let runtime = with_a_session();
         for (arguments, shown) in READING {
             let Some(mut command) = on_a_small_disk(&runtime, finally) else {
-                eprintln!("skipped: a small disk, which this user may not mount");
-                return;
+                return skip("this user may not mount a small disk");
             };
             command.args(arguments);
             assert_read(&acp_runtime_tests::runtime::finish(command), arguments, shown);

@@ -268,6 +268,15 @@ fn end(mut command: Command, input: Option<&str>, patience: Duration) -> Finishe
     }
 }
 
+/// A test that cannot be made on this machine says so, and fails where everything must be: in CI.
+pub fn skip(why: &str) {
+    assert!(std::env::var_os("CI").is_none(), "{why}");
+    #[expect(clippy::print_stderr, reason = "whoever runs the tests by hand is told")]
+    {
+        eprintln!("skipped: {why}");
+    }
+}
+
 /// The binary, which lies beside the folder that test programs are built into.
 pub fn binary() -> PathBuf {
     let binary = build_folder().join("acp-runtime").with_extension(std::env::consts::EXE_EXTENSION);
