@@ -39,6 +39,12 @@ async fn site() -> WebDouble {
         let sent = visit.headers.get("authorization").cloned().unwrap_or_default();
         match visit.path.as_str() {
             "/echo" => WebPage::new("text/plain", format!("heard {sent}")).with_header("x-echo", &sent),
+            "/forms" => {
+                let secret = sent.trim_start_matches("Bearer ");
+                let hex =
+                    |before: &str| secret.bytes().fold(String::new(), |text, byte| format!("{text}{before}{byte:02x}"));
+                WebPage::new("text/plain", format!("{} {} {secret}", hex(""), hex("%")))
+            }
             "/away" => WebPage::leading_to("http://127.0.0.1:1/"),
             other => WebPage::new("text/plain", other.to_owned()),
         }
@@ -80,6 +86,30 @@ async fn a27_a_secret_is_sent_and_seen_by_nobody_else() {
     assert!(heard.contains("heard Bearer ****") && heard.contains("x-echo=Bearer ****"), "{heard}");
     assert_eq!(site.visits()[0].headers["authorization"], format!("Bearer {SECRET}"));
 
+    // The guest itself is told none of it, in no form: what it says backwards is looked through by nobody.
+    for path in ["/echo", "/forms"] {
+        let asked = json!({ "attack": "request_backwards", "to": site.url(path), "path": "token" });
+        let heard = attempt(&editor, &session, asked).await;
+        assert!(heard.starts_with("done: ") && heard.contains("****"), "{path}: {heard}");
+        let forward: String = heard.chars().rev().collect();
+        let hex = SECRET.bytes().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+        for form in [SECRET, &SECRET[..12], &SECRET[8..], &hex, &hex[..20], "%73%33%63"] {
+            assert!(!forward.contains(form), "{path} {form}: {forward}");
+        }
+    }
+    let visits = site.visits().len();
+
+    // Nor does it come back piece by piece, none of which would be known to be one.
+    let part = json!({ "attack": "request_part", "to": site.url("/echo"), "path": "token" });
+    let refused = attempt(&editor, &session, part).await;
+    assert!(
+        refused.starts_with("refused: the secret `token` is not sent: a part of an answer is asked for"),
+        "{refused}"
+    );
+    assert_eq!(site.visits().len(), visits);
+    let doctor = runtime.run(&["plugin", "doctor", "acme:net"]).stdout;
+    assert!(doctor.contains("the plugin had asked for a part of an answer"), "{doctor}");
+
     // Whatever the guest knows of it, it cannot say it, keep it or show it.
     let backwards: String = SECRET.chars().rev().collect();
     let told = attempt(&editor, &session, json!({ "attack": "tell", "path": backwards })).await;
@@ -92,6 +122,35 @@ async fn a27_a_secret_is_sent_and_seen_by_nobody_else() {
     let mut found = Vec::new();
     holders(&runtime.home(), &mut found);
     assert_eq!(found, ["secrets.json"]);
+}
+
+/// What is the host's to say is said by no guest, and nothing more is said than one header.
+#[tokio::test]
+async fn a24_a_guest_sends_no_header_that_is_more_than_one() {
+    let site = site().await;
+    let editor = installed(&site, "").editor().await;
+    let session = editor.new_session().await;
+    for header in [
+        "host: evil.example",
+        "x: a\r\nhost: evil.example",
+        "x: a\n\nGET /other HTTP/1.1",
+        "x\r\nhost: evil.example",
+        "content-length: 5",
+        "transfer-encoding: chunked",
+        "connection: upgrade",
+        "te: trailers",
+        "proxy-authorization: Basic eDp5",
+        "proxy-anything: x",
+    ] {
+        let asked = json!({ "attack": "request_header", "to": site.url("/plain"), "path": header });
+        let went = attempt(&editor, &session, asked).await;
+        assert!(went.starts_with("refused: the header `"), "{header:?}: {went}");
+    }
+    assert!(site.visits().is_empty());
+    let asked = json!({ "attack": "request_header", "to": site.url("/plain"), "path": "x-own: value" });
+    assert!(attempt(&editor, &session, asked).await.starts_with("done: 200 "));
+    assert_eq!(site.visits()[0].headers["x-own"], "value");
+    editor.close().await;
 }
 
 #[tokio::test]

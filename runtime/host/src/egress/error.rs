@@ -37,7 +37,7 @@ pub enum EgressError {
     Secret {
         /// Its handle.
         name: String,
-        /// The rule in a word, as the audit has it: `missing`, `unusable`, `audience`, `placement`.
+        /// The rule in a word, as the audit has it: `missing`, `unusable`, `audience`, `placement`, `range`.
         rule: &'static str,
         /// The rule, for people.
         why: String,

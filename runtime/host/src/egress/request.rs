@@ -132,6 +132,13 @@ impl Request {
     /// Where it goes, with the secrets that stand there, and its headers with theirs.
     pub(super) fn laden(&self) -> Result<(Target, HeaderMap), EgressError> {
         let (mut target, mut headers) = (self.target.clone(), self.headers.clone());
+        if let Some(Lent { right, .. }) = self.secrets.first().filter(|_| headers.contains_key(header::RANGE)) {
+            return Err(EgressError::Secret {
+                name: right.name.handle().to_owned(),
+                rule: "range",
+                why: "a part of an answer is asked for, and a secret could come back piece by piece".to_owned(),
+            });
+        }
         for Lent { right, secret } in &self.secrets {
             match &right.place {
                 SecretPlace::Query(name) => {

@@ -2,8 +2,10 @@
 #![expect(clippy::disallowed_methods, reason = "whatever the standard library offers is tried")]
 
 use std::fs::{self, OpenOptions};
-use std::io::{Result, Write as _};
+use std::io::{Error, Result, Write as _};
 use std::time::SystemTime;
+
+use acp_plugin::workspace;
 
 pub(crate) fn read(path: &str) -> Result<String> {
     fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
@@ -20,6 +22,19 @@ pub(crate) fn list(path: &str) -> Result<String> {
 
 pub(crate) fn write(path: &str) -> Result<String> {
     fs::write(path, "overwritten").map(|()| "written".to_owned())
+}
+
+pub(crate) fn read_text(path: &str) -> Result<String> {
+    workspace::read(path).map_err(Error::other)
+}
+
+pub(crate) fn write_text(path: &str) -> Result<String> {
+    workspace::write(path, "overwritten").map(|()| "written".to_owned()).map_err(Error::other)
+}
+
+pub(crate) fn list_text(path: &str) -> Result<String> {
+    let entries = workspace::list(path).map_err(Error::other)?;
+    Ok(entries.into_iter().map(|entry| entry.name).collect::<Vec<_>>().join(" "))
 }
 
 pub(crate) fn append(path: &str) -> Result<String> {

@@ -9,6 +9,7 @@ mod greed;
 mod web;
 mod world;
 
+use acp_plugin::http::Request;
 use acp_plugin::{Acting, Action, Call, Error, Node, Outcome, Panel, Result, Tool, View, workspace};
 
 /// What to try.
@@ -57,8 +58,20 @@ pub enum Attack {
     Datagram,
     /// Ask for the address of the host in `to`.
     Resolve,
+    /// Read a file through the host's interface for text.
+    ReadText,
+    /// Overwrite it in that way.
+    WriteText,
+    /// List a folder in that way.
+    ListText,
     /// Ask the address in `to`, with the secret in `path`.
     Request,
+    /// The same, and what came is told backwards.
+    RequestBackwards,
+    /// The same for a part of the answer alone.
+    RequestPart,
+    /// Ask the address in `to`, with the header `NAME: VALUE` in `path`.
+    RequestHeader,
     /// Say in all ways what stands backwards in `path`.
     Tell,
     /// Fail with what stands backwards in `path`.
@@ -132,7 +145,16 @@ impl Tool for Attempt {
             Attack::Listen => world::listen(),
             Attack::Datagram => world::datagram(&to),
             Attack::Resolve => world::resolve(&to),
-            Attack::Request => web::request(&to, &path),
+            Attack::ReadText => files::read_text(&path),
+            Attack::WriteText => files::write_text(&path),
+            Attack::ListText => files::list_text(&path),
+            Attack::Request => web::request(Request::get(&to), &path),
+            Attack::RequestBackwards => web::request(Request::get(&to), &path).map(|told| web::backwards(&told)),
+            Attack::RequestPart => web::request(Request::get(&to).header("range", "bytes=6-13"), &path),
+            Attack::RequestHeader => {
+                let (name, value) = path.split_once(": ").unwrap_or((&path, ""));
+                web::request(Request::get(&to).header(name, value), "")
+            }
             Attack::Tell => web::tell(&path),
             Attack::Complain => return Err(Error::internal(web::backwards(&path))),
             Attack::Spawn => world::spawn(),

@@ -6,8 +6,7 @@ use acp_plugin::http::Request;
 use acp_plugin::kv::{self, Scope};
 use acp_plugin::{log, plan, progress};
 
-pub(crate) fn request(url: &str, secret: &str) -> Result<String> {
-    let request = Request::get(url);
+pub(crate) fn request(request: Request, secret: &str) -> Result<String> {
     let request = if secret.is_empty() { request } else { request.secret(secret) };
     let answer = request.send().map_err(Error::other)?;
     let headers: Vec<String> =
