@@ -233,7 +233,10 @@ async fn a13_what_others_act_on_is_not_written() {
     let went = attempt(&editor, &session, "rename", "/workspace/all/ready", "/workspace/all/.idea").await;
     assert!(went.starts_with("refused: "), "{went}");
     // Neither is it through the host's own interface for text.
-    assert_eq!(attempt(&editor, &session, "write", "/workspace/all/a.txt", "").await, "done: written");
+    assert_eq!(attempt(&editor, &session, "write_text", "all/a.txt", "").await, "done: written");
+    let texts = files.map(|file| format!("all/{file}"));
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    all_refused(&editor, &session, &["write_text"], &texts).await;
     editor.close().await;
     for file in files {
         assert_eq!(runtime.read(&format!("all/{file}")), "as it was", "{file}");
@@ -258,11 +261,12 @@ async fn a13_the_program_s_own_files_are_not_written() {
     let session = editor.call("session/new", json!({ "cwd": around, "mcpServers": [] })).await;
     let session = session["sessionId"].as_str().unwrap().to_owned();
     assert_eq!(attempt(&editor, &session, "read", "/workspace/project/all/inside.txt", "").await, "done: inside");
-    let own =
-        ["config.toml", "secrets.json", "sessions.db", "plugins/plugins.toml", "audit/decisions.jsonl", "compiled/new"];
-    let own = own.map(|file| format!("/workspace/home/{file}"));
+    let kept = ["config.toml", "plugins/index.toml", "acp-plugins.lock"];
+    let others = ["secrets.json", "sessions.db", "audit/decisions.jsonl", "compiled/new"];
+    let own: Vec<String> = kept.iter().chain(&others).map(|file| format!("/workspace/home/{file}")).collect();
     let own: Vec<&str> = own.iter().map(String::as_str).collect();
-    let before = fs::read_to_string(runtime.home().join("config.toml")).unwrap();
+    let read = || kept.map(|file| fs::read_to_string(runtime.home().join(file)).unwrap());
+    let before = read();
     all_refused(&editor, &session, &CHANGES, &own).await;
     for path in ["/workspace/home/plugins", "/workspace/home/audit"] {
         all_refused(&editor, &session, &["rename"], &[path]).await;
@@ -277,7 +281,7 @@ async fn a13_the_program_s_own_files_are_not_written() {
         assert_eq!(call.status(), "failed", "{tool} {arguments}: {}", call.text());
     }
     editor.close().await;
-    assert_eq!(fs::read_to_string(runtime.home().join("config.toml")).unwrap(), before);
+    assert_eq!(read(), before);
 }
 
 #[tokio::test]
@@ -310,9 +314,16 @@ async fn a14_what_holds_secrets_is_not_read_whatever_was_granted() {
     all_refused(&editor, &session, &["read", "append", "truncate", "rename"], &paths).await;
     let links = ["/workspace/all/alias", "/workspace/all/keys/id_ed25519"];
     all_refused(&editor, &session, &["read", "append", "truncate"], &links).await;
-    let listed = attempt(&editor, &session, "list", "/workspace/all", "").await;
-    for hidden in [".env", "pem", "id_rsa", "netrc"] {
-        assert!(!listed.contains(hidden), "{hidden}: {listed}");
+    let texts = secrets.iter().copied().chain(["alias", "keys/id_ed25519"]).map(|secret| format!("all/{secret}"));
+    let texts: Vec<String> = texts.collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    all_refused(&editor, &session, &["read_text", "write_text"], &texts).await;
+    for (attack, path) in [("list", "/workspace/all"), ("list_text", "all")] {
+        let listed = attempt(&editor, &session, attack, path, "").await;
+        assert!(listed.starts_with("done: ") && listed.contains("inside.txt"), "{attack}: {listed}");
+        for hidden in [".env", "pem", "id_rsa", "netrc"] {
+            assert!(!listed.contains(hidden), "{attack} {hidden}: {listed}");
+        }
     }
     editor.close().await;
     let audit = audit(&runtime);

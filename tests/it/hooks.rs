@@ -20,9 +20,14 @@ const GUARD: &str = "mode = \"auto\"\n[plugins]\nenabled = [\"aar:guard\"]\n";
 
 /// A runtime with the guest, which does that.
 fn meddled(path: &str, mode: &str, on: &str, does: &str, text: &str) -> Runtime {
+    meddling(Runtime::scripted(&writes(path)), mode, on, does, text)
+}
+
+/// The same where the model does something else.
+fn meddling(runtime: Runtime, mode: &str, on: &str, does: &str, text: &str) -> Runtime {
     let guest = build_folder().join("guests/meddler.wasm").display().to_string();
     let text = serde_json::Value::from(text);
-    let runtime = Runtime::scripted(&writes(path)).config(&format!(
+    let runtime = runtime.config(&format!(
         "mode = \"{mode}\"\n[limits.plugin]\nhook_milliseconds = 500\n\
          [plugins.settings.\"test:meddler\"]\non = \"{on}\"\ndoes = \"{does}\"\ntext = {text}\n"
     ));
@@ -222,6 +227,29 @@ async fn a45_a_hook_replaces_no_call_by_a_forbidden_one() {
         assert_eq!(asked, asked_for.into_iter().collect::<Vec<_>>());
         assert!(!runtime.project().join("b.txt").exists());
     }
+}
+
+/// No plugin calls another one. One whose hook puts its own arguments into another's call has that call judged as the other's,
+/// with the other's rights, and its doing is audited.
+#[tokio::test]
+async fn a51_a_call_that_a_hook_has_changed_has_the_rights_of_whose_it_is() {
+    let script = "quiet = true\n[[reply]]\nsteps = [{ call = { tool = \"hostile__attempt\", arguments = { attack = \"read\", \
+                  path = \"/workspace/a.txt\" } } }]\n[[reply]]\nsteps = [{ text = \"Done.\" }]\n";
+    let text = json!({ "attack": "write", "path": "/workspace/notes/a.md" }).to_string();
+    let runtime = meddling(Runtime::scripted(script), "auto", "tool-call", "replace", &text);
+    let runtime = runtime.file("a.txt", "mine").file("notes/a.md", "as it was");
+    // The one that meddles may write there, and the one that is called may not.
+    let rights = "[capabilities]\nfs.read = [{ glob = \"**\", reason = \"reads\" }]\n";
+    runtime.install_guest("hostile", "test:hostile", rights);
+    let (turn, asked) = prompted(&runtime, "Read", "allow_once").await;
+    assert_eq!(asked, Vec::<String>::new());
+    assert!(turn.call().text().contains("refused: "), "{}", turn.call().text());
+    assert_eq!(runtime.read("notes/a.md"), "as it was");
+    let attacks: Vec<_> = turn.updates.iter().filter_map(|update| update["rawInput"]["attack"].as_str()).collect();
+    assert_eq!(attacks, ["read", "write"], "what the model gave, and what was run");
+    let audit = fs::read_to_string(runtime.home().join("audit/decisions.jsonl")).unwrap();
+    let mut lines = audit.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    assert!(lines.any(|line| line["plugin"] == "test:meddler" && line["by"] == "replace"), "{audit}");
 }
 
 #[tokio::test]

@@ -29,19 +29,19 @@ fn put(folder: &Path, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// What never ends is ended while it is installed, and nothing is kept.
+/// What never ends is ended while it is installed. What is not a candidate is in no store.
 #[tokio::test]
 async fn a2_what_never_says_what_it_offers_is_not_installed() {
     let (mut limits, folder) = (Limits::default(), tempfile::TempDir::new().unwrap());
     limits.time.cpu = Duration::from_millis(100);
     let host = PluginHost::new(None, limits, ports(&Arc::default(), &Arc::default()));
-    let store = PackageStore::new(folder.path().join("plugins"));
     for guest in ["start", "list", "realloc"] {
         let path = put(folder.path(), &claiming(guest::component(guest)));
+        let begin = Instant::now();
         let refused = Candidate::check(&host, &path).await.unwrap_err();
         let why = "plugin `test:plugin` cannot be run: the plugin was stopped: it computed for longer than 100ms";
         assert_eq!(refused.to_string(), why, "{guest}");
-        assert!(store.list().unwrap().is_empty());
+        assert!(begin.elapsed() < Duration::from_secs(20), "{guest}: {:?}", begin.elapsed());
     }
 }
 

@@ -77,6 +77,10 @@ async fn a16_no_host_beside_those_is_looked_up_or_reached() {
         "http://api.good.com.evil.com/v1",
         "http://evilapi.good.com/v1",
         "http://127.0.0.1/v1",
+        "http://2130706433/v1",
+        "http://0x7f.1/v1",
+        "http://127.1/v1",
+        "http://localhost/v1",
         "http://[::1]/v1",
         "http://169.254.169.254/v1",
     ] {
