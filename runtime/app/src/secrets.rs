@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use acp_runtime_agent::capability::SecretName;
-use acp_runtime_host::whole_file;
+use acp_runtime_host::full_disk;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -125,7 +125,7 @@ impl SecretsError {
                     path.display()
                 )
             }
-            Self::System { source, .. } if whole_file::lacks_room(source) => {
+            Self::System { source, .. } if full_disk::explains(source) => {
                 "make room on the disk and try again; nothing was changed".to_owned()
             }
             Self::System { .. } => "check the permissions of the file and its folder".to_owned(),

@@ -47,6 +47,7 @@ pub mod difference;
 pub mod egress;
 mod engine;
 pub mod exec;
+pub mod full_disk;
 mod imports;
 pub mod install;
 mod instance;

@@ -29,11 +29,6 @@ pub fn put_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Whether something could not be written for want of room: on the disk, or in what this user or process may use of it.
-pub fn lacks_room(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
-}
-
 /// Makes a file beside `path` that `finish` moves there. Nothing is left of it where that fails.
 fn made(path: &Path, bytes: &[u8], finish: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let new = beside(path);

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use acp_runtime_agent::session::{OpenError, PromptError};
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_agent::turn::TurnError;
-use acp_runtime_host::whole_file;
+use acp_runtime_host::full_disk;
 
 use super::exit::{FAILED, MISUSED};
 use super::transcript::harmless;
@@ -54,7 +54,7 @@ impl Failure {
 
     /// A file or a folder that the system does not let be written.
     pub(super) fn unwritable(path: &Path, error: &io::Error) -> Self {
-        let hint = if whole_file::lacks_room(error) {
+        let hint = if full_disk::explains(error) {
             "make room on the disk and try again"
         } else {
             "check the path and its permissions"

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use acp_runtime_agent::store::StoreError;
 use acp_runtime_agent::transcript::SessionId;
-use acp_runtime_host::{regular_file, whole_file};
+use acp_runtime_host::{full_disk, regular_file};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, TransactionBehavior};
 
 use super::patience::Waiting;
@@ -138,7 +138,7 @@ impl From<rusqlite::Error> for Fault {
 
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
-        let retryable = whole_file::lacks_room(&error);
+        let retryable = full_disk::explains(&error);
         Self::Unwritable { reason: error.to_string(), retryable }
     }
 }

@@ -12,7 +12,7 @@ use acp_runtime_agent::capability::PluginId;
 use serde::{Deserialize, Serialize};
 
 use super::{Digest, Installed};
-use crate::{regular_file, whole_file};
+use crate::{full_disk, regular_file, whole_file};
 
 /// What the file is called.
 pub const LOCKFILE: &str = "acp-plugins.lock";
@@ -95,7 +95,7 @@ impl LockfileError {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::System { source, .. } if whole_file::lacks_room(source) => {
+            Self::System { source, .. } if full_disk::explains(source) => {
                 "make room on the disk and try again; nothing was changed"
             }
             Self::System { .. } => "see that it is a file that you can read and write",

@@ -32,7 +32,7 @@ pub use self::lease::Lease;
 use self::lease::{Leased, leased};
 use super::signature::{Minisign, SignatureKind as _};
 use super::{Digest, LockfileError, Package, PackageError};
-use crate::{regular_file, whole_file};
+use crate::{full_disk, regular_file, whole_file};
 
 /// Bytes that the index may have: some ten thousand plugins.
 const MOST: u64 = 8 << 20;
@@ -122,7 +122,7 @@ impl StoreError {
             Self::System { source, .. } if source.kind() == ErrorKind::WouldBlock => {
                 "wait until it is done, or end it, and try again"
             }
-            Self::System { source, .. } if whole_file::lacks_room(source) => {
+            Self::System { source, .. } if full_disk::explains(source) => {
                 "make room on the disk and try again; nothing was changed"
             }
             Self::System { .. } => {
