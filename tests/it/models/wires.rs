@@ -79,6 +79,9 @@ async fn answers() {
         ("the limit in a call", || vec![Reply::answer().call("read", &["{\"pa"]).stop(Stop::Length)]),
         ("a refusal in words", || vec![Reply::answer().refuse("I will not.")]),
         ("a refusal without words", || vec![Reply::answer().refuse(""), Reply::text("Ollama knows none")]),
+        ("the connection is closed once the model has finished", || {
+            vec![Reply::text("Yes.").usage(10, 2).stop(Stop::Finished).end(), Reply::text("once more")]
+        }),
         ("unknown events and signs of life", || {
             vec![Reply::answer().heartbeat().unknown().say("a").unknown().heartbeat().say("b").unknown()]
         }),
@@ -221,6 +224,10 @@ async fn failures_that_pass_are_not_seen() {
         ("given up before the first word", || vec![Reply::answer().fail("Overloaded"), Reply::text("ok")]),
         ("no response in time", || vec![Reply::nothing(), Reply::text("ok")]),
         ("nothing said", || vec![Reply::answer(), Reply::text("ok")]),
+        ("words without letters", || vec![Reply::text("").think("").say(""), Reply::text("ok")]),
+        ("given up after a word without letters", || {
+            vec![Reply::text("").fail("Overloaded"), Reply::text("").disconnect(), Reply::text("ok")]
+        }),
     ])
     .await;
     expect![[r#"
@@ -254,6 +261,14 @@ async fn failures_that_pass_are_not_seen() {
             stop EndTurn
         nothing said
           [all] 2 asked
+            text "ok"
+            stop EndTurn
+        words without letters
+          [all] 2 asked
+            text "ok"
+            stop EndTurn
+        given up after a word without letters
+          [all] 3 asked
             text "ok"
             stop EndTurn
     "#]]

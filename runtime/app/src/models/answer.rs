@@ -55,13 +55,16 @@ impl Answer {
                     Some(reader) => reader.take(&chunk.content),
                     None => Some(chunk.content),
                 };
+                // Some providers begin with a word of no letters, which nobody sees.
+                let text = text.filter(|text| !text.is_empty());
                 self.text |= text.is_some();
                 text.map(ModelEvent::Text)
             }
             ChatStreamEvent::ReasoningChunk(chunk) => {
-                self.thought = true;
                 before = self.signature();
-                Some(ModelEvent::Thought(chunk.content))
+                let thought = Some(chunk.content).filter(|thought| !thought.is_empty());
+                self.thought |= thought.is_some();
+                thought.map(ModelEvent::Thought)
             }
             ChatStreamEvent::ThoughtSignatureChunk(chunk) => {
                 self.signed = true;

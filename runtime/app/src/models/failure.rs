@@ -33,7 +33,10 @@ impl Failures {
         match broken {
             Broken::Genai(error, event) => self.of_genai(error, event.as_deref(), began),
             Broken::Early(event) => self.without_end(event.as_deref(), |event| self.cut(began, event)),
-            Broken::Badly(event) => self.without_end(event.as_deref(), |_| self.no_stop_reason()),
+            Broken::Badly(event) => self.without_end(event.as_deref(), |event| match event {
+                Some(_) => self.no_stop_reason(),
+                None => self.empty(),
+            }),
             Broken::Malformed(reason) => self.malformed(&reason),
             Broken::TooMuch(too_much) => self.too_much(too_much),
             Broken::Silent => self.timeout(StreamTimeout::Read),
@@ -219,10 +222,15 @@ impl Failures {
             Unreached::Proxy => {
                 (ModelErrorKind::Network, "check the environment variables `HTTPS_PROXY` and `HTTP_PROXY`")
             }
+            Unreached::Unanswered => {
+                (ModelErrorKind::Network, "try again, and see what the server, or the proxy before it, says of that")
+            }
             Unreached::Otherwise => (ModelErrorKind::Network, "check `base_url` and the network"),
         };
         let found = self.found_by_name();
-        self.error(kind, format!("`{provider}` cannot be reached at `{endpoint}` ({reason}); {advice}{found}"))
+        let what =
+            if matches!(unreached, Unreached::Unanswered) { "has closed the connection" } else { "cannot be reached" };
+        self.error(kind, format!("`{provider}` {what} at `{endpoint}` ({reason}); {advice}{found}"))
     }
 
     /// Why this provider was asked, where nobody has named it.
@@ -406,6 +414,8 @@ enum Unreached {
     Closed,
     /// The way through the proxy is closed.
     Proxy,
+    /// Somebody listens, and has gone away without an answer.
+    Unanswered,
     /// Something else.
     Otherwise,
 }
@@ -424,6 +434,8 @@ impl Unreached {
             Self::Proxy
         } else if has(&["refused"]) {
             Self::Closed
+        } else if has(&["before message completed", "connection reset", "broken pipe"]) {
+            Self::Unanswered
         } else {
             Self::Otherwise
         }
@@ -496,6 +508,7 @@ mod tests {
             ("proxy authentication required", Unreached::Proxy),
             ("tunnel error: unsuccessful", Unreached::Proxy),
             ("Connection refused (os error 111)", Unreached::Closed),
+            ("connection closed before message completed", Unreached::Unanswered),
             ("Network is unreachable (os error 101)", Unreached::Otherwise),
         ] {
             assert_eq!(Unreached::of(reason), unreached, "{reason}");

@@ -118,7 +118,10 @@ impl Watched {
             return Some(Err(broken));
         }
         match item {
-            None => Some(Err(Broken::Early(self.frames.latest()))),
+            None => Some(match self.frames.closed() {
+                Some(end) => Ok(ChatStreamEvent::End(end)),
+                None => Err(Broken::Early(self.frames.latest())),
+            }),
             Some(Err(error)) if self.frames.is_unknown(&error) => None,
             Some(Err(error)) => Some(Err(Broken::Genai(error, self.frames.latest()))),
             Some(Ok(ChatStreamEvent::End(end))) => Some(match self.frames.end(end) {

@@ -46,6 +46,8 @@ struct Read {
     refused: bool,
     /// Why the answer goes no further, where `genai` does not say so.
     broken: Option<Broken>,
+    /// What Chat Completions say before their last mark, which some servers leave out: why the model stops, and the tokens.
+    finished: StreamEnd,
 }
 
 /// How an answer ends that `genai` calls complete.
@@ -104,6 +106,11 @@ impl Frames {
             && matches!(error, genai::Error::ChatResponse { body, .. } if body.get("error").is_none())
     }
 
+    /// The end of events that just stop, where the model had said that it was done.
+    pub(super) fn closed(&self) -> Option<StreamEnd> {
+        self.with(|read| read.finished.captured_stop_reason.is_some().then(|| std::mem::take(&mut read.finished)))
+    }
+
     /// The end, with the reason that the events give.
     pub(super) fn end(&self, mut end: StreamEnd) -> Ended {
         let latest = self.latest();
@@ -159,6 +166,13 @@ impl Read {
             WireFormat::OpenaiChat => {
                 let refusal = event("\"refusal\"").and_then(|event| text(&event, "/choices/0/delta/refusal"));
                 self.refuse(refusal.filter(|refusal| !refusal.is_empty()));
+                let reason = event(r#""finish_reason":""#).or_else(|| event(r#""finish_reason": ""#));
+                if let Some(reason) = reason.and_then(|event| text(&event, "/choices/0/finish_reason")) {
+                    self.finished.captured_stop_reason = Some(reason.into());
+                }
+                let usage = event(r#""usage":{"#).or_else(|| event(r#""usage": {"#));
+                let usage = usage.and_then(|mut event| serde_json::from_value(event.get_mut("usage")?.take()).ok());
+                self.finished.captured_usage = usage.or(self.finished.captured_usage.take());
             }
             WireFormat::OpenaiResponses => {
                 let refusal = event("response.refusal.delta").and_then(|event| text(&event, "/delta"));
