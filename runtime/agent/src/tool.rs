@@ -27,6 +27,14 @@ pub struct ToolArguments(Value);
 impl ToolArguments {
     /// Validates `value` against the schema of `spec`.
     pub fn validate(spec: &ToolSpec, value: Value) -> Result<Self, ToolError> {
+        if let Value::String(text) = &value {
+            // What a model writes that is no JSON comes as its text.
+            let why = match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+                Ok(_) => "a text".to_owned(),
+                Err(error) => format!("no JSON: {error}"),
+            };
+            return Err(ToolError::invalid(format!("the arguments are {why}; write one JSON object")));
+        }
         match spec.input.validate(&value) {
             Ok(()) => Ok(Self(value)),
             Err(problems) => Err(ToolError::invalid(problems)),
