@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use acp_runtime_agent::session::SessionFactory;
 use agent_client_protocol::{Agent, Builder, Client, ConnectionTo, Error};
+use tokio::time::Instant;
 
 use crate::redaction::Redaction;
 use crate::transport::Transport;
@@ -34,6 +35,8 @@ pub use teller::Teller;
 const FINISH: Duration = Duration::from_millis(1000);
 /// How long what was cancelled may take until it is answered and kept.
 const CANCEL: Duration = Duration::from_millis(900);
+/// How long all of that may take together, with the last lines, of a client that does not read them.
+const TOGETHER: Duration = Duration::from_millis(1950);
 
 /// How the agent presents itself and behaves towards a client.
 #[derive(Debug, Clone)]
@@ -79,14 +82,16 @@ pub async fn serve(
     let served = Builder::new_with(Agent, desk)
         .name("acp-runtime")
         .connect_with(channel, async move |connection: ConnectionTo<Client>| {
-            tokio::select! {
+            let ending = tokio::select! {
                 () = connection.incoming_closed() => {
+                    let ending = Instant::now();
                     let _ = tokio::time::timeout(FINISH, state.in_flight.idle()).await;
+                    ending
                 }
-                () = shutdown => {}
+                () = shutdown => Instant::now(),
                 never = state.clone().unload_idle(connection.clone()) => match never {},
                 never = state.clone().renew_changed(connection.clone()) => match never {},
-            }
+            };
             state.hurry();
             let ended = async {
                 state.sessions.close_all().await;
@@ -95,11 +100,14 @@ pub async fn serve(
             if tokio::time::timeout(CANCEL, ended).await.is_err() {
                 tracing::warn!("not everything that ran could be ended in time");
             }
-            Ok(())
+            Ok(ending)
         })
         .await;
-    drained.await;
-    served
+    let ending = served.as_ref().map_or_else(|_| Instant::now(), |ending| *ending);
+    if tokio::time::timeout_at(ending + TOGETHER, drained).await.is_err() {
+        tracing::warn!("the client did not read the last messages");
+    }
+    served.map(drop)
 }
 
 #[cfg(test)]
