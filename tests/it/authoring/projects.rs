@@ -233,6 +233,9 @@ fn a_component_and_a_manifest_make_a_plugin() {
     let component = build_folder().join("plugins/tasks.wasm").display().to_string();
     let built = succeed(&runtime, &["plugin", "build", "--component", &component]);
     assert_eq!(built.stdout, "./dist/acme-list.wasm\n");
+    // The project is installed as it is built.
+    let installed = succeed(&runtime, &["plugin", "install", ".", "--yes"]);
+    assert!(installed.stdout.starts_with("installed acme:list 0.1.0 "), "{installed:?}");
     refused(
         &runtime,
         &["plugin", "build", "--component", "plugin.toml"],

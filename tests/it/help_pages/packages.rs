@@ -36,7 +36,7 @@ fn every_page_about_packages_reads_well() {
         The columns: id, installed version, available version, state, source. The states: `ready` is used by
         `acp-runtime plugin update` without a question; `waits` asks for more rights or offers something
         else than what was approved, so `acp-runtime plugin update` asks you; `refused` cannot be used, and
-        the reason is shown.
+        the reason is shown; `failed` could not be looked for, and the exit code is 1.
 
         # plugin update
         Update installed plugins from where they came

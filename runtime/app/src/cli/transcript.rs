@@ -168,7 +168,13 @@ impl<O: Write, S: Write> Transcript<O, S> {
                         _ => None,
                     })
                 });
-                self.note("failed: ", told.unwrap_or("no reason"))
+                self.note("failed: ", told.unwrap_or("no reason"))?;
+                let texts = content().filter_map(|content| match content {
+                    ToolContent::Text { text } => Some(text),
+                    _ => None,
+                });
+                let hint = texts.flat_map(|text| text.lines()).find_map(|line| line.strip_prefix("hint: "));
+                hint.map_or(Ok(()), |hint| self.note("hint: ", hint))
             }
             Some(ToolCallStatus::Pending | ToolCallStatus::InProgress | ToolCallStatus::Completed) | None => Ok(()),
         }

@@ -19,6 +19,8 @@ use crate::regular_file;
 
 /// Bytes of a signature beside a file.
 const SIGNATURE: u64 = 8 << 10;
+/// Where a project's plugin is once it was built.
+const BUILT: &str = "dist";
 /// What a tar file of any kind has, and where.
 const TAR: &[u8] = b"ustar";
 const TAR_AT: u64 = 257;
@@ -108,6 +110,7 @@ fn only_component(path: &Path) -> Result<PathBuf, SourceError> {
     components.retain(|path| path.extension().is_some_and(|extension| extension == "wasm"));
     match (components.len(), components.pop()) {
         (1, Some(only)) => Ok(only),
+        (0, _) if path.join(BUILT).is_dir() => only_component(&path.join(BUILT)),
         (count, _) => Err(SourceError::NotOnePlugin { place: path.display().to_string(), count }),
     }
 }
