@@ -80,7 +80,7 @@ async fn answers() {
         ("a refusal in words", || vec![Reply::answer().refuse("I will not.")]),
         ("a refusal without words", || vec![Reply::answer().refuse(""), Reply::text("Ollama knows none")]),
         ("the connection is closed once the model has finished", || {
-            vec![Reply::text("Yes.").usage(10, 2).stop(Stop::Finished).end(), Reply::text("once more")]
+            vec![Reply::text("Yes.").stop(Stop::Finished).end(), Reply::text("once more")]
         }),
         ("unknown events and signs of life", || {
             vec![Reply::answer().heartbeat().unknown().say("a").unknown().heartbeat().say("b").unknown()]
@@ -204,6 +204,15 @@ async fn answers() {
           [ollama] 2 asked
             text "Ollama knows none"
             stop EndTurn
+        the connection is closed once the model has finished
+          [openai-chat] 1 asked
+            text "Yes."
+            stop EndTurn
+          [openai-responses, anthropic, gemini, ollama] 1 asked
+            text "Yes."
+            Network lab None None
+              the connection to `lab` broke in the middle of the answer (it ended early);
+              send the prompt again
         unknown events and signs of life
           [all] 1 asked
             text "a"

@@ -93,7 +93,7 @@ async fn what_goes_wrong_with_a_call_is_told_to_the_model() {
         call-1 failed there is no tool `putt`
         hint: did you mean `put`?
         call-2 failed /n: "one" is not of type "integer"
-        call-3 failed "{broken" is not of type "object"
+        call-3 failed the arguments are no JSON: key must be a string at line 1 column 2; write one JSON object
         call-4 in progress
         call-4 failed there is nothing
         call-5 shows diff of /p/out: new
@@ -118,7 +118,7 @@ async fn what_goes_wrong_with_a_call_is_told_to_the_model() {
     expect![[r#"
         Error [not-found]: there is no tool `putt` (did you mean `put`?)
         Error [invalid-args]: /n: "one" is not of type "integer"
-        Error [invalid-args]: "{broken" is not of type "object"
+        Error [invalid-args]: the arguments are no JSON: key must be a string at line 1 column 2; write one JSON object
         Error [not-found]: there is nothing
         Error [denied]: write `out`: the user refused (ask the user what to do instead)
         Error [not-found]: there is no tool `evil[31m name`

@@ -33,10 +33,7 @@ impl Failures {
         match broken {
             Broken::Genai(error, event) => self.of_genai(error, event.as_deref(), began),
             Broken::Early(event) => self.without_end(event.as_deref(), |event| self.cut(began, event)),
-            Broken::Badly(event) => self.without_end(event.as_deref(), |event| match event {
-                Some(_) => self.no_stop_reason(),
-                None => self.empty(),
-            }),
+            Broken::Badly(event) => self.without_end(event.as_deref(), |_| self.no_stop_reason()),
             Broken::Malformed(reason) => self.malformed(&reason),
             Broken::TooMuch(too_much) => self.too_much(too_much),
             Broken::Silent => self.timeout(StreamTimeout::Read),

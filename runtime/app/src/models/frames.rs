@@ -244,6 +244,8 @@ mod tests {
             r#"{"error":"out of memory","done":true}"#,
             r#"{"response":{"incomplete_details":{"reason":"content_filter"}}}"#,
             "[DONE]",
+            r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+            r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2}}"#,
         ])
         .with_words([
             "\n",
@@ -276,9 +278,23 @@ mod tests {
             assert!(left_out.len() <= frames.count() && frames.left_out().is_empty());
             let _ = (frames.broken(), frames.latest(), frames.too_much());
             assert!(frames.broken().is_none(), "it is told once");
+            assert!(frames.closed().is_none_or(|end| end.captured_stop_reason.is_some()));
             let (Ended::Well(_) | Ended::Early(_) | Ended::Badly(_)) = frames.end(StreamEnd::default());
             let _ = redacted_block(&text);
         }
+    }
+
+    #[test]
+    fn an_answer_without_its_last_mark_is_whole_once_its_model_has_finished() {
+        let frames = Frames::new(WireFormat::OpenaiChat);
+        frames.take(r#"{"choices":[{"delta":{"content":"Yes."},"finish_reason":null}],"usage":null}"#);
+        assert!(frames.closed().is_none());
+        frames.take(r#"{"choices": [{"delta": {}, "finish_reason": "length"}]}"#);
+        frames.take(r#"{"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}}"#);
+        let end = frames.closed().unwrap();
+        assert!(matches!(end.captured_stop_reason, Some(StopReason::MaxTokens(_))), "{end:?}");
+        let usage = end.captured_usage.unwrap();
+        assert_eq!((usage.prompt_tokens, usage.completion_tokens), (Some(10), Some(2)));
     }
 
     #[test]
