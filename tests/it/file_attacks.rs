@@ -130,6 +130,16 @@ async fn a11_a_link_leads_nowhere_else_also_when_it_is_swapped_meanwhile() {
         assert!(went.starts_with("refused: "), "{went}");
     }
     assert!(fs::symlink_metadata(runtime.project().join("all").join("made")).is_err());
+    let audited = audit(&runtime);
+    for (class, key) in
+        [("read", "all/link/secret"), ("write", "all/link/secret"), ("read", "all/file"), ("write", "all/made")]
+    {
+        let is_told = |line: &Value| {
+            (&line["class"], &line["key"], &line["decision"], &line["by"])
+                == (&json!(class), &json!(key), &json!("deny"), &json!("view"))
+        };
+        assert!(audited.iter().any(is_told), "{class} {key} is not in the audit");
+    }
 
     let (swapped, link) = (runtime.project().join("all").join("swapped"), runtime.project().join("all").join("link"));
     let stop = Arc::new(AtomicBool::new(false));
@@ -242,6 +252,10 @@ async fn a13_what_others_act_on_is_not_written() {
         assert_eq!(runtime.read(&format!("all/{file}")), "as it was", "{file}");
     }
     assert!(audit(&runtime).iter().any(|line| line["by"] == "unnamed" && line["decision"] == "deny"));
+    assert!(
+        audit(&runtime).iter().any(|line| line["class"] == "write" && line["key"] == "all/.git/config"),
+        "what is refused is audited by its name"
+    );
     // A right that names the folder is one.
     let named = EVERYTHING.replace("all/**", "all/.zed/**");
     let runtime = Runtime::new().config("mode = \"auto\"\n").file("all/.zed/settings.json", "as it was");

@@ -19,8 +19,9 @@ mod spot;
 
 use std::sync::Arc;
 
-use acp_runtime_agent::capability::OwnFolder;
+use acp_runtime_agent::capability::{Effect, OwnFolder, PathScope};
 use acp_runtime_agent::gate::{Refusal, Way};
+use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, LinkerInstance, Resource};
 use wasmtime_wasi::FsPerms;
 use wasmtime_wasi::filesystem::{Descriptor, Dir, OpenMode};
@@ -63,10 +64,21 @@ pub(crate) fn link(linker: &mut Linker<PluginState>) -> wasmtime::Result<()> {
 
 fn refuse_links(files: &mut LinkerInstance<'_, PluginState>) -> wasmtime::Result<()> {
     type Link = (Resource<Descriptor>, PathFlags, String, Resource<Descriptor>, String);
-    files.func_wrap("[method]descriptor.symlink-at", |_, _: (Resource<Descriptor>, String, String)| {
-        Ok::<Answer<()>, _>((Err(ErrorCode::NotPermitted),))
-    })?;
-    files.func_wrap("[method]descriptor.link-at", |_, _: Link| Ok::<Answer<()>, _>((Err(ErrorCode::NotPermitted),)))
+    let refused = |state: &mut PluginState, handle: &Resource<Descriptor>, new: &str| -> FsResult<()> {
+        Err(Seen::by(state, handle)?.bar(Effect::Write, new))
+    };
+    files.func_wrap(
+        "[method]descriptor.symlink-at",
+        move |mut store: StoreContextMut<'_, PluginState>, (handle, _, new): (Resource<Descriptor>, String, String)| {
+            answer(refused(store.data_mut(), &handle, &new))
+        },
+    )?;
+    files.func_wrap(
+        "[method]descriptor.link-at",
+        move |mut store: StoreContextMut<'_, PluginState>, (_, _, _, handle, new): Link| {
+            answer(refused(store.data_mut(), &handle, &new))
+        },
+    )
 }
 
 /// An error as guests read it; a trap where it is none of theirs.
@@ -118,6 +130,9 @@ fn open_own(state: &mut PluginState) {
     state.files().0.keep(opened);
 }
 
+/// What a guest wants to do to a path.
+type Wanted = fn(PathScope) -> Effect;
+
 /// A folder as a guest sees it, and what it was lent of the session.
 #[derive(Clone)]
 struct Seen {
@@ -136,17 +151,30 @@ impl Seen {
         Ok(Self { scope, judge, folder, way })
     }
 
-    fn must_be_writable(&self) -> FsResult<()> {
-        if self.folder.perms.write_not_permitted() { Err(ErrorCode::NotPermitted.into()) } else { Ok(()) }
+    /// Refuses what is wanted of `path` in the folder before anybody judges it.
+    fn bar(&self, wanted: Wanted, path: &str) -> FsError {
+        if let Judge::Lent(lent) = &self.judge {
+            // What lies outside has no path of the session: the folder that it was asked in stands for it.
+            let named = self.way.named.join(path).unwrap_or_else(|_| self.way.named.clone());
+            lent.turn_away(wanted(named.scope()));
+        }
+        ErrorCode::NotPermitted.into()
     }
 
-    /// Finds what the guest calls `path`.
-    fn find(&self, path: &str, follow: bool) -> FsResult<Spot> {
+    fn must_be_writable(&self, wanted: Wanted, path: &str) -> FsResult<()> {
+        if self.folder.perms.write_not_permitted() { Err(self.bar(wanted, path)) } else { Ok(()) }
+    }
+
+    /// Finds what the guest calls `path`, and wants to do that to.
+    fn find(&self, path: &str, follow: bool, wanted: Wanted) -> FsResult<Spot> {
         let root = match &self.judge {
             Judge::Lent(_) => self.scope.folders.root(self.way.real.root())?,
             Judge::Own(own) => own.dir(),
         };
-        spot::find(root, &self.dir()?, &self.way, path, follow)
+        spot::find(root, &self.dir()?, &self.way, path, follow).map_err(|error| match error.downcast_ref() {
+            Some(ErrorCode::NotPermitted) => self.bar(wanted, path),
+            Some(_) | None => error,
+        })
     }
 
     /// The folder itself.

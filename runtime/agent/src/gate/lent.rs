@@ -101,6 +101,12 @@ impl Lent {
         Ok(())
     }
 
+    /// Notes that a path was refused for what it is or where it lies, whatever rules say: the folder was lent to be read, a
+    /// link leads out of it, a device, a file with other names.
+    pub fn turn_away(&self, effect: Effect) {
+        drop(self.refuse(&Wish { named: effect.clone(), real: effect }, "view", Why::NotLent));
+    }
+
     /// Which permit allows it.
     fn judged(&self, wish: &Wish) -> Result<usize, Refusal> {
         if let Some(rule) = self.forbids(wish) {

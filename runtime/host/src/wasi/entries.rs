@@ -87,7 +87,7 @@ pub(super) fn link(files: &mut LinkerInstance<'_, PluginState>) -> wasmtime::Res
 /// The name where it may be looked at.
 fn looked_at(state: &mut PluginState, handle: &Handle, follow: bool, path: &str) -> FsResult<Spot> {
     let seen = Seen::by(state, handle)?;
-    let spot = seen.find(path, follow)?;
+    let spot = seen.find(path, follow, Effect::Read)?;
     if !seen.judge.shows(&spot.way) && !seen.judge.enters(&spot.way) {
         seen.judge.read(&spot.way).map_err(super::refused)?;
     }
@@ -97,8 +97,8 @@ fn looked_at(state: &mut PluginState, handle: &Handle, follow: bool, path: &str)
 /// The name where it may be written.
 fn written(state: &mut PluginState, handle: &Handle, follow: bool, path: &str) -> FsResult<Spot> {
     let seen = Seen::by(state, handle)?;
-    seen.must_be_writable()?;
-    let spot = seen.find(path, follow)?;
+    seen.must_be_writable(Effect::Write, path)?;
+    let spot = seen.find(path, follow, Effect::Write)?;
     seen.judge.write(&spot.way).map_err(super::refused)?;
     Ok(spot)
 }
@@ -237,14 +237,14 @@ impl Counted {
 /// The name where it may be removed.
 async fn removed(state: &mut PluginState, handle: &Handle, path: String) -> FsResult<Spot> {
     let seen = Seen::by(state, handle)?;
-    seen.must_be_writable()?;
+    seen.must_be_writable(Effect::Delete, &path)?;
     if seen.judge.own().is_some() {
-        return seen.find(&path, false);
+        return seen.find(&path, false, Effect::Delete);
     }
-    let named = seen.find(&path, false)?.way.named;
+    let named = seen.find(&path, false, Effect::Delete)?.way.named;
     let permit = ask(&state.call, vec![Effect::Delete(named.scope())]).await?;
     // Links may lead elsewhere by now.
-    let spot = Seen::by(state, handle)?.find(&path, false)?;
+    let spot = Seen::by(state, handle)?.find(&path, false, Effect::Delete)?;
     holds(&permit, &Effect::Delete(spot.way.named.scope()), &Effect::Delete(spot.way.real.scope()))?;
     Ok(spot)
 }
@@ -255,8 +255,9 @@ async fn rename_at(
     (to, new): (&Handle, String),
 ) -> FsResult<()> {
     let (seen_from, seen_to) = (Seen::by(state, from)?, Seen::by(state, to)?);
-    seen_from.must_be_writable()?;
-    seen_to.must_be_writable()?;
+    // Where it is taken away it is gone, and where it comes to be it is written.
+    seen_from.must_be_writable(Effect::Delete, &old)?;
+    seen_to.must_be_writable(Effect::Write, &new)?;
     match (seen_from.judge.own(), seen_to.judge.own()) {
         (None, None) => {}
         (Some(one), Some(other)) if Arc::ptr_eq(one, other) => {
@@ -264,16 +265,16 @@ async fn rename_at(
         }
         (Some(_), _) | (_, Some(_)) => return Err(ErrorCode::CrossDevice.into()),
     }
-    let named_from = seen_from.find(&old, false)?.way.named;
-    let named_to = seen_to.find(&new, false)?.way.named;
+    let named_from = seen_from.find(&old, false, Effect::Delete)?.way.named;
+    let named_to = seen_to.find(&new, false, Effect::Write)?.way.named;
     // What stood there before is gone then.
     let effects = vec![Effect::Move { from: named_from, to: named_to.clone() }, Effect::Write(named_to.scope())];
     let permit = ask(&state.call, effects).await?;
     let (seen_from, seen_to) = (Seen::by(state, from)?, Seen::by(state, to)?);
-    let place = seen_to.find(&new, false)?;
-    let moved = seen_from.find(&old, false)?;
+    let place = seen_to.find(&new, false, Effect::Write)?;
+    let moved = seen_from.find(&old, false, Effect::Delete)?;
     if moved.folder.symlink_metadata(&moved.name).is_ok_and(|found| found.is_dir()) {
-        refuse_denied_below(&seen_from, &moved, &place.way)?;
+        refuse_denied_below(&seen_from, &moved, &place.way, &old)?;
     }
     let named = Effect::Move { from: moved.way.named.clone(), to: place.way.named.clone() };
     let real = Effect::Move { from: moved.way.real.clone(), to: place.way.real.clone() };
@@ -292,8 +293,8 @@ async fn rename_own(
     (from, seen_from, old): (&Handle, Seen, String),
     (to, seen_to, new): (&Handle, Seen, String),
 ) -> FsResult<()> {
-    let moved = seen_from.find(&old, false)?;
-    let place = seen_to.find(&new, false)?;
+    let moved = seen_from.find(&old, false, Effect::Delete)?;
+    let place = seen_to.find(&new, false, Effect::Write)?;
     let replaced = counted(state, to, &place.folder, &place.name)?;
     let is_itself = moved.way.real == place.way.real;
     let folder = lend(state, from, moved.folder)?;
@@ -308,7 +309,7 @@ async fn rename_own(
 }
 
 /// Under another name what is denied below would be denied no more, or what is free would be in a denied place.
-fn refuse_denied_below(seen: &Seen, from: &Spot, to: &Way) -> FsResult<()> {
+fn refuse_denied_below(seen: &Seen, from: &Spot, to: &Way, path: &str) -> FsResult<()> {
     let inner = from.folder.open_dir(&from.name)?;
     let mut open = vec![(inner, from.way.clone(), to.clone(), 0)];
     let mut looked_at = 0;
@@ -319,9 +320,9 @@ fn refuse_denied_below(seen: &Seen, from: &Spot, to: &Way) -> FsResult<()> {
             let name = entry.file_name();
             let ways = name.to_str().and_then(|name| Some((from.entry(name)?, to.entry(name)?)));
             // What no rule can name is not moved.
-            let Some((from, to)) = ways else { return Err(ErrorCode::NotPermitted.into()) };
+            let Some((from, to)) = ways else { return Err(seen.bar(Effect::Delete, path)) };
             if looked_at > MOST_MOVED || depth == MOST_DEPTH || seen.judge.forbids_move(&from, &to) {
-                return Err(ErrorCode::NotPermitted.into());
+                return Err(seen.bar(Effect::Delete, path));
             }
             if entry.file_type()?.is_dir() {
                 open.push((entry.open_dir()?, from, to, depth + 1));

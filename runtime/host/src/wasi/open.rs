@@ -1,6 +1,7 @@
 //! Opening a file or a folder: never a pipe, which would hold a thread until somebody writes to it, never a device,
 //! nothing that the kernel makes up, and to write no file that has another name elsewhere.
 
+use acp_runtime_agent::capability::Effect;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsMaybeDirExt};
 use cap_std::fs::OpenOptions;
 use wasmtime::StoreContextMut;
@@ -10,7 +11,7 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode,
 use wasmtime_wasi::p2::{FsError, FsResult};
 
 use super::spot::Spot;
-use super::{BLOCKS, Seen, answer, refused};
+use super::{BLOCKS, Seen, Wanted, answer, refused};
 use crate::kernel_files::is_made_up;
 use crate::own_files::FileId;
 use crate::state::{Place, PluginState};
@@ -29,13 +30,14 @@ pub(super) fn link(files: &mut LinkerInstance<'_, PluginState>) -> wasmtime::Res
 fn open_at(state: &mut PluginState, (handle, follow, path, how, rights): Arguments) -> FsResult<Resource<Descriptor>> {
     let wish = Wish::new(how, rights)?;
     let seen = Seen::by(state, &handle)?;
+    let wanted = wish.wanted();
     if wish.writes() {
-        seen.must_be_writable()?;
+        seen.must_be_writable(wanted, &path)?;
     }
     let (mode, perms, own) = (wish.mode, seen.folder.perms, seen.judge.own().cloned());
     let follow = follow.contains(PathFlags::SYMLINK_FOLLOW);
-    let spot = seen.find(&path, follow)?;
-    let (opened, way) = (wish.open(&spot, &seen)?, spot.way);
+    let spot = seen.find(&path, follow, wanted)?;
+    let (opened, way) = (wish.open(&spot, &seen, &path)?, spot.way);
     let (opened, file) = match opened {
         Opened::Folder(folder) => (Descriptor::Dir(Dir::new(folder, perms, mode, BLOCKS)), None),
         Opened::File(file, id) => (Descriptor::File(file), id),
@@ -97,9 +99,13 @@ impl Wish {
         self.mode.contains(OpenMode::WRITE)
     }
 
+    fn wanted(&self) -> Wanted {
+        if self.writes() { Effect::Write } else { Effect::Read }
+    }
+
     /// Opens the name where it may be. Before a file is written or made, that is judged; to look costs nothing, so what is
     /// read is judged when it is clear whether it is a file.
-    fn open(&self, spot: &Spot, seen: &Seen) -> FsResult<Opened> {
+    fn open(&self, spot: &Spot, seen: &Seen, path: &str) -> FsResult<Opened> {
         let reads = || seen.judge.read(&spot.way).map_err(refused);
         let enters = seen.judge.enters(&spot.way);
         if self.writes() {
@@ -113,13 +119,13 @@ impl Wish {
         let opened = self.open_there(spot, seen)?;
         let metadata = opened.metadata()?;
         if is_made_up(&opened) {
-            Err(ErrorCode::NotPermitted.into())
+            Err(seen.bar(self.wanted(), path))
         } else if metadata.is_dir() {
             Ok(Opened::Folder(opened))
         } else if self.folder {
             Err(ErrorCode::NotDirectory.into())
         } else if !metadata.is_file() || (self.writes() && has_other_names(&metadata)) {
-            Err(ErrorCode::NotPermitted.into())
+            Err(seen.bar(self.wanted(), path))
         } else {
             if enters && !self.writes() {
                 reads()?;

@@ -191,6 +191,10 @@ fn meaning(by: &str, id: &PluginId) -> (String, String) {
             "the plugin had put something in the place of the secret itself",
             "the plugin's author can mend that".to_owned(),
         ),
+        "view" => (
+            "it was lent to be read only, or is no file of its folder: a link out of it, a device, a file with other names",
+            info,
+        ),
         "range" => (
             "the plugin had asked for a part of an answer, and a secret could come back piece by piece",
             "the plugin's author can mend that: a request with a secret is for the whole answer".to_owned(),
