@@ -276,12 +276,21 @@ async fn a13_the_program_s_own_files_are_not_written() {
     let session = session["sessionId"].as_str().unwrap().to_owned();
     assert_eq!(attempt(&editor, &session, "read", "/workspace/project/all/inside.txt", "").await, "done: inside");
     let kept = ["config.toml", "plugins/index.toml", "acp-plugins.lock"];
-    let others = ["secrets.json", "sessions.db", "audit/decisions.jsonl", "compiled/new"];
+    fs::create_dir_all(runtime.home().join("sessions.db-outputs/other")).unwrap();
+    fs::write(runtime.home().join("sessions.db-outputs/other/call-1.txt"), "what a tool has put out").unwrap();
+    let others = [
+        "secrets.json",
+        "sessions.db",
+        "sessions.db-outputs/other/call-1.txt",
+        "audit/decisions.jsonl",
+        "compiled/new",
+    ];
     let own: Vec<String> = kept.iter().chain(&others).map(|file| format!("/workspace/home/{file}")).collect();
     let own: Vec<&str> = own.iter().map(String::as_str).collect();
     let read = || kept.map(|file| fs::read_to_string(runtime.home().join(file)).unwrap());
     let before = read();
     all_refused(&editor, &session, &CHANGES, &own).await;
+    all_refused(&editor, &session, &["read"], &own).await;
     for path in ["/workspace/home/plugins", "/workspace/home/audit"] {
         all_refused(&editor, &session, &["rename"], &[path]).await;
     }
@@ -289,6 +298,7 @@ async fn a13_the_program_s_own_files_are_not_written() {
         ("write_file", json!({ "path": "home/config.toml", "content": "mode = 'auto'" })),
         ("write_file", json!({ "path": "home/plugins/new.wasm", "content": "x" })),
         ("read_file", json!({ "path": "home/secrets.json" })),
+        ("read_file", json!({ "path": "home/sessions.db-outputs/other/call-1.txt" })),
         ("move_path", json!({ "from": "home", "to": "away" })),
     ] {
         let call = editor.prompt(&session, &format!("/call {tool} {arguments}")).await.call();
@@ -313,6 +323,15 @@ async fn a14_what_holds_secrets_is_not_read_whatever_was_granted() {
         ".aws/credentials",
         ".netrc",
         ".git-credentials",
+        ".env.prod",
+        ".envrc",
+        "server.key",
+        "id_ed25519_sk",
+        ".docker/config.json",
+        ".kube/config",
+        ".config/gh/hosts.yml",
+        ".cargo/credentials.toml",
+        ".pgpass",
         ".git/config",
     ];
     let mut runtime = runtime(EVERYTHING);

@@ -7,10 +7,69 @@
 use super::CommandLine;
 
 /// Programs that run what their arguments say, so that a look at their own name tells little.
-const RUNNERS: [&str; 28] = [
-    "sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "env", "eval", "exec", "command", "builtin", "source", ".",
-    "alias", "trap", "xargs", "find", "nohup", "nice", "setsid", "stdbuf", "time", "timeout", "watch", "sudo", "doas",
+const RUNNERS: [&str; 62] = [
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "ksh",
+    "mksh",
+    "ash",
+    "csh",
+    "tcsh",
+    "fish",
+    "busybox",
+    "toybox",
+    "env",
+    "eval",
+    "exec",
+    "command",
+    "builtin",
+    "source",
+    ".",
+    "alias",
+    "trap",
+    "xargs",
+    "parallel",
+    "find",
+    "nohup",
+    "nice",
+    "ionice",
+    "chrt",
+    "taskset",
+    "numactl",
+    "setsid",
+    "setarch",
+    "linux32",
+    "linux64",
+    "i386",
+    "x86_64",
+    "uname26",
+    "stdbuf",
+    "unbuffer",
+    "time",
+    "timeout",
+    "watch",
+    "flock",
+    "script",
+    "prlimit",
+    "unshare",
+    "nsenter",
+    "chroot",
+    "setpriv",
+    "capsh",
+    "ssh-agent",
+    "dbus-run-session",
+    "systemd-run",
+    "strace",
+    "ltrace",
+    "faketime",
+    "sudo",
+    "doas",
     "su",
+    "runuser",
+    "sg",
+    "pkexec",
 ];
 
 /// Words that are no programs where a command begins.
@@ -41,7 +100,8 @@ impl CommandLine {
     /// Whether it can run other programs than the one that it names.
     pub fn is_opaque(&self) -> bool {
         let name = self.program.rsplit('/').next().unwrap_or_default();
-        RUNNERS.contains(&name)
+        // The loader runs the program that it is given.
+        RUNNERS.contains(&name) || name == "ld.so" || name.starts_with("ld-linux") || name.starts_with("ld-musl")
     }
 }
 
@@ -221,7 +281,17 @@ mod tests {
     #[test]
     fn runners_are_opaque_under_any_path() {
         let opaque = |line: &str| CommandLine::of_shell(line, [])[0].is_opaque();
-        for line in ["xargs rm", "/usr/bin/env rm", "./sh x", "find . -delete", "sudo rm", "eval rm"] {
+        for line in [
+            "xargs rm",
+            "ionice -c 3 rm",
+            "flock . rm",
+            "script -qc rm",
+            "/usr/bin/env rm",
+            "./sh x",
+            "find . -delete",
+            "sudo rm",
+            "eval rm",
+        ] {
             assert!(opaque(line), "{line}");
         }
         for line in ["rm x", "envoy", "git log", "shred"] {

@@ -141,7 +141,7 @@ impl Paths {
     /// What of the program's own lies in `folder`, which is absolute and without links: as paths there, each with all that is
     /// below it. All of the folder where it lies in one of the program's own.
     pub fn own_in(&self, folder: &Path) -> Vec<PathGlob> {
-        let beside = ["-wal", "-shm", "-journal"].map(|end| {
+        let beside = ["-wal", "-shm", "-journal", "-outputs", "-owners"].map(|end| {
             let mut file = self.sessions().into_os_string();
             file.push(end);
             file.into()

@@ -237,19 +237,17 @@ impl Default for FilesSettings {
 
 impl FilesSettings {
     /// What is denied unless the user says otherwise: what holds secrets, and what would run or loosen something.
-    pub const BUILTIN: [&str; 18] = [
+    pub const BUILTIN: [&str; 16] = [
         "**/.env",
-        "**/.env.{local,development,staging,production,test}",
+        "**/.env.{local,dev,development,ci,qa,stage,staging,prod,production,test}",
         "**/.env.*.local",
-        "**/*.{pem,p12,pfx,jks,keystore}",
-        "**/id_{rsa,dsa,ecdsa,ed25519}",
-        "**/id_{rsa,dsa,ecdsa,ed25519}.*",
+        "**/*.{pem,key,p12,pfx,jks,keystore}",
+        "**/id_{rsa,dsa,ecdsa,ed25519,ecdsa_sk,ed25519_sk}",
+        "**/id_{rsa,dsa,ecdsa,ed25519,ecdsa_sk,ed25519_sk}.*",
         "**/.ssh/**",
         "**/.gnupg/**",
-        "**/.aws/credentials",
-        "**/.netrc",
-        "**/.pypirc",
-        "**/.git-credentials",
+        "**/{.aws/credentials,.docker/config.json,.kube/config,.config/gh/hosts.yml,.cargo/credentials,.cargo/credentials.toml}",
+        "**/{.netrc,.pypirc,.pgpass,.vault-token,.envrc,.git-credentials}",
         "**/*.git/{config,config.worktree,commondir,hooks}",
         "**/*.git/hooks/**",
         "**/*.git/{modules,worktrees}/**/{config,config.worktree,commondir,gitdir,hooks}",
