@@ -325,6 +325,21 @@ fn a_lockfile_says_exactly_what_is_installed_and_is_held_to() {
     assert_eq!((again.code, again.stdout.as_str()), (Some(0), ""), "{again:?}");
     assert_eq!(other.run(&["plugin", "remove", "acme:list"]).code, Some(0));
 
+    // What it says of the file is held to as well, and never put right in silence.
+    let zeros = format!("\"sha256:{}\"", "0".repeat(64));
+    let signature = format!("[plugin.signature]\npublisher = \"acme\"\nkey = {zeros}\n");
+    for (wrong, why) in [
+        (text.replace(&format!("size = {}", line("size")), "size = 7"), "the lockfile says that it has 7 bytes"),
+        (text.replace(line("capabilities"), &zeros), "the lockfile names other rights (sha256:0000"),
+        (text.replace("version = \"0.1.0\"", "version = \"0.1.1\""), "the lockfile calls it 0.1.1, and it is 0.1.0"),
+        (format!("{text}{signature}"), "the lockfile says that `acme` (sha256:0000"),
+    ] {
+        std::fs::write(other.home().join("acp-plugins.lock"), &wrong).expect("it is written");
+        let refused = other.run(&["plugin", "install", "--locked", "--yes"]);
+        assert!(refused.code == Some(1) && refused.stderr.contains(why), "{why}: {refused:?}");
+        assert_eq!(std::fs::read_to_string(other.home().join("acp-plugins.lock")).expect("it stays"), wrong);
+    }
+
     // What is another file by now is not installed, and nothing is changed.
     Offer::of("0.2.0", READ).put(&runtime);
     copy();

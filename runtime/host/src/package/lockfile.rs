@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use acp_runtime_agent::capability::PluginId;
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, Installed};
+use super::{Digest, Installed, capability_hash};
+use crate::manifest::Manifest;
 use crate::{full_disk, regular_file, whole_file};
 
 /// What the file is called.
@@ -203,6 +204,23 @@ impl Locked {
     pub fn differs(&self, version: &semver::Version, digest: Digest) -> Option<String> {
         (self.digest != digest)
             .then(|| format!("the lockfile names {} ({}), and this is {version} ({digest})", self.version, self.digest))
+    }
+
+    /// What it says of that file that is not so, as a part of a sentence; none where all is. `by` is who stands for it now.
+    pub fn belies(&self, manifest: &Manifest, size: u64, by: Option<&SignedBy>) -> Option<String> {
+        let hash = capability_hash(manifest);
+        if self.version != manifest.version {
+            return Some(format!("the lockfile calls it {}, and it is {}", self.version, manifest.version));
+        }
+        if self.size != size {
+            return Some(format!("the lockfile says that it has {} bytes, and it has {size}", self.size));
+        }
+        if self.capabilities != hash {
+            return Some(format!("the lockfile names other rights ({}) than it asks for ({hash})", self.capabilities));
+        }
+        let signed = self.signature.as_ref().filter(|signed| by != Some(*signed))?;
+        let now = by.map_or_else(|| "nobody does".to_owned(), |by| format!("`{}` ({}) does", by.publisher, by.key));
+        Some(format!("the lockfile says that `{}` ({}) stands for it, and {now}", signed.publisher, signed.key))
     }
 }
 

@@ -17,7 +17,7 @@ use super::super::confirm::{can_ask, confirmed};
 use super::super::failure::Failure;
 use super::grant::{forget, told};
 use super::lent;
-use super::locked::{ProjectLock, as_locked, refuse_other_content};
+use super::locked::{ProjectLock, as_locked, refuse_other_content, refuse_other_than_locked};
 use super::source::{Found, reference};
 use super::vouch::{Leave, Vouched};
 use crate::compose::{KnownPlugin, Origin, Runtime};
@@ -89,6 +89,7 @@ async fn one(
     }
     let leave = Leave { publisher: arguments.trust_publisher.clone(), unsigned: arguments.allow_unsigned };
     let vouched = found.vouch(runtime, &leave)?;
+    locked.map_or(Ok(()), |lock| refuse_other_than_locked(lock, &found))?;
     if let Some(why) = runtime.shelf().refusal(&id, found.from.publisher.as_deref(), Origin::Installed) {
         return Err(Failure::new(format!("`{id}` was not installed: {why}")).hint("see `acp-runtime config path`"));
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use acp_runtime_agent::capability::PluginId;
 use acp_runtime_agent::workspace::WorkspaceError;
-use acp_runtime_host::package::{Installed, Locked, LockfileError, PluginLock, StoreError};
+use acp_runtime_host::package::{Installed, Locked, LockfileError, PluginLock, SignedBy, StoreError};
 
 use super::super::failure::Failure;
 use super::source::Found;
@@ -20,6 +20,17 @@ pub(super) fn as_locked<'a>(lock: &'a PluginLock, found: &Found) -> Result<&'a L
     match locked.differs(version, found.digest) {
         None => Ok(locked),
         Some(why) => Err(Failure::new(format!("`{id}` was not installed: {why}")).hint(hint)),
+    }
+}
+
+/// Refuses what the lockfile says something else of, once it is known who stands for it.
+pub(super) fn refuse_other_than_locked(lock: &PluginLock, found: &Found) -> Result<(), Failure> {
+    let id = &found.manifest().id;
+    let by = found.from.publisher.clone().zip(found.from.key).map(|(publisher, key)| SignedBy { publisher, key });
+    match lock.get(id).and_then(|locked| locked.belies(found.manifest(), found.size(), by.as_ref())) {
+        None => Ok(()),
+        Some(why) => Err(Failure::new(format!("`{id}` was not installed: {why}"))
+            .hint("see who has changed the lockfile; do without `--locked` to have it written anew")),
     }
 }
 
