@@ -163,7 +163,7 @@ async fn calls_that_cannot_run_are_told_to_the_model() {
         [
             "there is no tool `read_fil`",
             "/path: 5 is not of type \"string\"",
-            "\"README\" is not of type \"object\"",
+            "the arguments are no JSON: expected value at line 1 column 1; write one JSON object",
             "`../secret` leaves the workspace",
             "`/etc/passwd` is not under any of the session's folders",
             "`not-there.txt` does not exist",

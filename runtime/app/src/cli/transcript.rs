@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(String::from_utf8(said).unwrap(), "Looking[31m2J.\nDone.\n");
         assert_eq!(
             String::from_utf8(done).unwrap(),
-            "[Search `a`[2J]\n[failed: no]\n[warning: `linter` does not answer]\n"
+            "[Search `a`[2J]\n[failed: no]\n[hint: more]\n[warning: `linter` does not answer]\n"
         );
     }
 
