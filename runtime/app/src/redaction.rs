@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn what_looks_like_a_secret_is_masked() {
         let redaction = Redaction::default();
-        assert!(FORMS.len() == 10, "every form can be read");
+        assert!(FORMS.len() == 11, "every form can be read");
         for (text, clean) in [
             ("Incorrect API key provided: sk-proj-abcdefghij0123456789.", "Incorrect API key provided: ****."),
             ("sk-ant-api03-AbCdEfGhIjKlMnOp_-x and more", "**** and more"),
@@ -288,6 +288,8 @@ mod tests {
             ("api-key = 0123abcd, x", "api-key = ****, x"),
             ("?access_token=0123abcd&x=1", "?access_token=****&x=1"),
             ("password: hunter22", "password: ****"),
+            ("run --token=hunter22-abc now", "run --token=**** now"),
+            ("--api-key=hunter22", "--api-key=****"),
             ("https://me:hunter22@host/", "https://me:****host/"),
             ("(https://host/mcp?key=k1&x=y&api-token=abc)", "(https://host/mcp?key=****&x=y&api-token=****)"),
             ("a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb", "a\n****\nb"),
