@@ -173,7 +173,7 @@ static FORMS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"(?<label>)-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
         r"(?i)(?<label>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}",
         r#"(?i)(?<label>\b(?:x-)?(?:api[-_ ]?key|(?:access|auth|refresh)[-_]?token|client[-_]?secret|password)["']?\s*[:=]\s*["']?)[^\s"',;&}*]{4,}"#,
-        r#"(?i)(?<label>--?(?:[a-z]+-)*(?:token|secret|passw(?:or)?d|key)=)[^\s"']{4,}"#,
+        r#"(?i)(?<label>(?:^|[\s"'])--?(?:[a-z]+-)*(?:token|secret|passw(?:or)?d|key)=)[^\s"']{4,}"#,
         r"(?<label>://[^\s/:@]*:)[^\s/@]+@",
         r#"(?i)(?<label>[?&](?:[a-z_-]*(?:key|token|secret|password|signature|auth)|sig|code)=)[^&\s"'`<>()*]+"#,
     ];
