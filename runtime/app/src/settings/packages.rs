@@ -83,8 +83,13 @@ impl SignatureSettings {
 
     /// Whether somebody must have signed what came from there.
     pub fn must_be_signed(&self, installed: &Installed) -> bool {
-        let is_remote = installed.source.parse().is_ok_and(|source: PackageRef| source.is_remote());
-        self.of(is_remote) == Requirement::Require
+        let requirement = match installed.source.parse() {
+            // By its id alone is named what came with this program, which stands for it.
+            Ok(PackageRef::Named(_)) => Requirement::Warn,
+            Ok(source @ (PackageRef::Path(_) | PackageRef::Oci(_) | PackageRef::Web(_))) => self.of(source.is_remote()),
+            Err(_) => self.of(false),
+        };
+        requirement == Requirement::Require
     }
 }
 
